@@ -28,15 +28,22 @@ HEAVY = frozenset(
     {
         *("anthropic", "fastapi", "httpx", "httpx2", "jinja2", "onnxruntime", "openai", "prometheus_client", "psycopg"),
         *("pypdf", "rich", "starlette", "typer", "usearch", "uvicorn", "wordllama"),
-        *("holdfast.agent", "holdfast.cli", "holdfast.client", "holdfast.gateway", "holdfast.plane", "holdfast.sdk"),
+        *(
+            "holdfast.agent",
+            "holdfast.cli",
+            "holdfast.client",
+            "holdfast.gateway",
+            "holdfast.control_api",
+            "holdfast.sdk",
+        ),
         *("holdfast.control.bindings", "holdfast.control.delivery_worker", "holdfast.control.memory"),
         *(
             "holdfast.control.routing",
-            "holdfast.domain.surface",
+            "holdfast.domain.runtime_api",
             "holdfast.extract",
             "holdfast.providers.configuration",
         ),
-        *("holdfast.providers.gateway", "holdfast.providers.local", "holdfast.runtime.governed.maintenance_job"),
+        *("holdfast.providers.gateway", "holdfast.providers.local", "holdfast.runtime.transcripts.maintenance_job"),
         *("holdfast.stores.postgres", "holdfast.stores.sessions", "holdfast.testing", "holdfast.wire"),
     }
 )
@@ -177,10 +184,10 @@ def test_each_name_is_loaded_from_where_type_checkers_see_it() -> None:
 def test_names_that_are_not_loaded_yet_are_listed_and_can_be_imported() -> None:
     code = (
         "import holdfast\nassert set(holdfast.__all__) <= set(dir(holdfast))\n"
-        "assert 'holdfast.plane' not in sys.modules\n"
+        "assert 'holdfast.control_api' not in sys.modules\n"
         "from holdfast import *\nassert ControlPlane is holdfast.ControlPlane and open is holdfast.open\n"
     )
-    assert "holdfast.plane" in loaded_by(code)
+    assert "holdfast.control_api" in loaded_by(code)
 
 
 def test_help_tells_of_every_public_class() -> None:

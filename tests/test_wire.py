@@ -34,7 +34,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import SearchOptions
 from holdfast.domain.transcript import Message, Role
 from holdfast.errors import HoldfastError, InvalidInput
-from holdfast.runtime.perform import Read, Request, Write
+from holdfast.runtime.gate import Read, Request, Write
 from holdfast.runtime.search import Search
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
@@ -56,7 +56,7 @@ def of_the_runtime() -> set[str]:
 
     def below(kind: type) -> Iterator[type]:
         for child in kind.__subclasses__():
-            apart = child.__module__.startswith(("holdfast.runtime.governed.", "holdfast.runtime.provider_verbs"))
+            apart = child.__module__.startswith(("holdfast.runtime.transcripts.", "holdfast.runtime.provider_verbs"))
             if child.__module__.startswith("holdfast.runtime.") and not apart:
                 yield child
                 yield from below(child)

@@ -24,7 +24,7 @@ from holdfast.domain.capabilities import catalogue
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
-from holdfast.domain.surface.retrieval import MemoryProjectionRequest
+from holdfast.domain.runtime_api.retrieval import MemoryProjectionRequest
 from holdfast.domain.transcript import Draft
 from holdfast.library import AsyncMemory
 from holdfast.sdk.retrieval import RetrievalOperations

@@ -15,6 +15,7 @@ from holdfast import errors
 from holdfast.errors import HoldfastError
 
 if TYPE_CHECKING:
+    from holdfast.control_api import AsyncControlPlane, ControlPlane
     from holdfast.domain.access import Actor, ActorKind
     from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
     from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from holdfast.domain.users import Issued, User, UserPage
     from holdfast.library import AsyncMemory
     from holdfast.opening import copy, open, open_async  # noqa: A004 - like codecs.open: always called as holdfast.open
-    from holdfast.plane import AsyncControlPlane, ControlPlane
     from holdfast.sync import Memory
 
 __version__ = "0.1.0"
@@ -114,7 +114,7 @@ _HOMES = {
     "holdfast.domain.users": ("Issued", "User", "UserPage"),
     "holdfast.library": ("AsyncMemory",),
     "holdfast.opening": ("copy", "open", "open_async"),
-    "holdfast.plane": ("AsyncControlPlane", "ControlPlane"),
+    "holdfast.control_api": ("AsyncControlPlane", "ControlPlane"),
     "holdfast.sync": ("Memory",),
 }
 _LAZY = {name: (home, name) for home, names in _HOMES.items() for name in names}

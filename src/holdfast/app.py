@@ -38,8 +38,8 @@ from holdfast.ports.observer import MetricsObserver
 from holdfast.ports.provider import Providers
 from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
-from holdfast.runtime.governed.manifest_and_events import check_manifest
-from holdfast.runtime.perform import Core, Request, perform
+from holdfast.runtime.gate import Core, Request, perform
+from holdfast.runtime.transcripts.manifest_and_events import check_manifest
 from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, index_identity
 from holdfast.runtime.worker_pool import WorkerPool
 from holdfast.search.analyzer import TextAnalyzer
@@ -327,7 +327,7 @@ async def repair_store(
     location: str, settings: Settings, *, embedder: str | None = None, apply: bool = False
 ) -> StoreRepair:
     """Inspect a whole store; with `apply`, also make the repairs that lose no data."""
-    from holdfast.runtime.governed.store_repair import ExamineStore, RepairStore
+    from holdfast.runtime.transcripts.store_repair import ExamineStore, RepairStore
 
     engine = await open_engine(location, settings, embedder=embedder, work=False)
     try:

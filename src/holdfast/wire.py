@@ -34,8 +34,8 @@ from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import Forget, PreviewForget
+from holdfast.runtime.gate import Read, Request, Write
 from holdfast.runtime.lookup import Get, GetHistory, List
-from holdfast.runtime.perform import Read, Request, Write
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources

@@ -17,8 +17,8 @@ from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Trust
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
+from holdfast.domain.runtime_api.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.scope import Scope
-from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.transcript import Message, Role
 from holdfast.extract.model_curator import ModelCurator
 from holdfast.sdk.transcripts import TranscriptOperations

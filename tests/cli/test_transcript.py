@@ -15,7 +15,7 @@ from holdfast.domain.capabilities import catalogue
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
-from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
+from holdfast.domain.runtime_api.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import Settings

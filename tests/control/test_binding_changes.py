@@ -17,7 +17,7 @@ from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import ANY_PROVIDER, NewRecord
 from holdfast.domain.scope import Scope
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError
-from holdfast.runtime.perform import CompositeRequest
+from holdfast.runtime.gate import CompositeRequest
 from holdfast.search.embedders.fake import FakeEmbedder
 
 ANY = handle(provider=ANY_PROVIDER)

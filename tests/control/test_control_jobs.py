@@ -23,7 +23,7 @@ from holdfast.domain.hooks import Delivery, HookDeliveryStatus
 from holdfast.domain.jobs import LEASE, Job, JobFilter, JobKind, JobState, JobStatus
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, Conflict, HoldfastError, InvalidInput, NotFound
-from holdfast.runtime.perform import Core
+from holdfast.runtime.gate import Core
 from holdfast.runtime.worker import Effect, Handler, Worker
 from probes import SteppingClock
 

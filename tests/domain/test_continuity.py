@@ -16,8 +16,8 @@ from holdfast.domain.archive_format import ArchivedMemory, ArchivedMessage, Arch
 from holdfast.domain.canonical import canonical
 from holdfast.domain.continuity_snapshot import build_snapshot, read_snapshot, to_document
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
+from holdfast.domain.runtime_api.exchange import ContinuitySnapshot, TransferMode
 from holdfast.domain.scope import Scope
-from holdfast.domain.surface.exchange import ContinuitySnapshot, TransferMode
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import InvalidSnapshot

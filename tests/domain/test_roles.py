@@ -17,7 +17,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.users import ROLES
 from holdfast.errors import AccessDenied
 from holdfast.ports import Reader
-from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.gate import Core, Read
 from holdfast.settings import Settings
 
 READS = set(

@@ -179,7 +179,7 @@ def _warm_up() -> None:
     for apart in (
         "holdfast.stores.postgres",
         "holdfast.control.delivery_worker",
-        "holdfast.runtime.governed.maintenance_job",
+        "holdfast.runtime.transcripts.maintenance_job",
     ):
         importlib.import_module(apart)
 

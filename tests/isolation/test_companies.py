@@ -38,7 +38,7 @@ from holdfast.domain.costs import CostEvent, FinanceKind, Price
 from holdfast.domain.ids import CostEventId
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, HoldfastError
-from holdfast.runtime.perform import Request
+from holdfast.runtime.gate import Request
 from holdfast.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

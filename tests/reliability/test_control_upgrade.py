@@ -20,8 +20,8 @@ from holdfast.domain.operations import OperationFilter, OperationType
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import from_micros
 from holdfast.domain.users import User
-from holdfast.testing.contract.control_scribe import ControlScribe
-from holdfast.testing.contract.scribe import EVERYTHING
+from holdfast.testing.store_suite.control_scribe import ControlScribe
+from holdfast.testing.store_suite.scribe import EVERYTHING
 from postgres import schema_of
 
 AT = 1_767_268_800_000_000

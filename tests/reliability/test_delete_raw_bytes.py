@@ -16,7 +16,7 @@ from holdfast.domain.ids import EventId
 from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation, TranscriptState
 from holdfast.ports import NewTurn
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.testing.contract.scribe import ANA, EMBEDDER, EVERYTHING, Scribe, add, put, read_grant, write_grant
+from holdfast.testing.store_suite.scribe import ANA, EMBEDDER, EVERYTHING, Scribe, add, put, read_grant, write_grant
 
 TURNS = 60
 

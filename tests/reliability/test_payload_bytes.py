@@ -16,8 +16,8 @@ from holdfast.domain.hooks import HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import DeliveryId
 from holdfast.domain.scope import Scope
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
-from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add
+from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
+from holdfast.testing.store_suite.scribe import EVERYTHING, Scribe, add
 
 GRANT = management_grant()
 

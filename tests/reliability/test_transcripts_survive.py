@@ -11,7 +11,7 @@ import transcript_writers as writers
 
 from faults.places import Place, SqlitePlace
 from faults.zygote import Line, Zygote
-from holdfast.domain.surface.transcripts import MemoryTranscriptLifecycleRequest, MemoryTranscriptRepairRequest
+from holdfast.domain.runtime_api.transcripts import MemoryTranscriptLifecycleRequest, MemoryTranscriptRepairRequest
 from holdfast.errors import NotFound
 from holdfast.library import AsyncMemory
 

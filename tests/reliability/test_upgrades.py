@@ -19,7 +19,7 @@ from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import SchemaTooNew
-from holdfast.testing.contract.scribe import EVERYTHING, Scribe, add
+from holdfast.testing.store_suite.scribe import EVERYTHING, Scribe, add
 
 DUMPS = [
     pytest.param(kind, version, marks=[pytest.mark.postgres] if kind == "postgres" else [])

@@ -15,7 +15,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.redaction import RedactedTurn
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     CanonicalTurnDelta,
     MemoryTranscriptCommitReport,
     MemoryTranscriptCommitRequest,

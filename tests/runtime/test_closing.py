@@ -12,7 +12,7 @@ import holdfast
 from holdfast.domain.access import storewide_grant
 from holdfast.domain.jobs import JobStatus
 from holdfast.ports import Transaction
-from holdfast.runtime.perform import Core
+from holdfast.runtime.gate import Core
 from holdfast.runtime.worker import Worker
 
 

@@ -234,8 +234,8 @@ def test_nothing_but_the_gate_writes_operations() -> None:
         and node.args
     }
     assert writers == {
-        "runtime/perform.py:audit",
-        "runtime/perform.py:settle",
+        "runtime/gate.py:audit",
+        "runtime/gate.py:settle",
         "runtime/call.py:record",
         "runtime/call.py:settle",
     }

@@ -17,7 +17,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.operations import Operation
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     CanonicalTurnDelta,
     FinalizeReport,
     MemoryTranscriptCommitReport,

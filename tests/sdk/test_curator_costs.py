@@ -14,8 +14,8 @@ from holdfast.control.costs import ListCostEvents, SetPrice, SummarizeCosts
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.contract import AttributionMode, BillingType
 from holdfast.domain.costs import CostEvent, CostGroup, Price
+from holdfast.domain.runtime_api.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.scope import Scope
-from holdfast.domain.surface.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.transcript import Message
 from holdfast.errors import ModelUnavailable
 from holdfast.extract.model_curator import ModelCurator

@@ -18,13 +18,13 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import Disposition, ModeInput
 from holdfast.domain.memory import Plane, Trust
-from holdfast.domain.scope import Scope
-from holdfast.domain.surface.exchange import (
+from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
     MemoryExportRequest,
     MemoryImportRequest,
     TransferMode,
 )
+from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, AliasNotTrusted, InvalidInput, InvalidScope, InvalidSnapshot, NotFound
 from holdfast.library import AsyncMemory
 

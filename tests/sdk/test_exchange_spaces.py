@@ -12,8 +12,8 @@ from moving import SECRET, SPACE, Said, commit, facts, furnish, rows, running, r
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
 from holdfast.domain.lifecycle import Disposition, ModeInput
+from holdfast.domain.runtime_api.exchange import MemorySpaceExportRequest, MemorySpaceImportRequest
 from holdfast.domain.scope import Scope
-from holdfast.domain.surface.exchange import MemorySpaceExportRequest, MemorySpaceImportRequest
 from holdfast.errors import AccessDenied, CapabilityUnavailable, InvalidInput, InvalidSnapshot
 from holdfast.library import AsyncMemory
 

@@ -20,8 +20,7 @@ from holdfast.domain.operations import Outcome
 from holdfast.domain.profiles import PERCENT, Pressure
 from holdfast.domain.projection_block import OmissionReason, PrivateGate, SectionAudit, SourceAudit
 from holdfast.domain.results import HitKind
-from holdfast.domain.scope import Scope
-from holdfast.domain.surface.retrieval import (
+from holdfast.domain.runtime_api.retrieval import (
     MemoryInspectionReport,
     MemoryInspectionRequest,
     MemoryProjectionReport,
@@ -31,6 +30,7 @@ from holdfast.domain.surface.retrieval import (
     ProjectionAudit,
     ToolRegistryRef,
 )
+from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import (

@@ -21,13 +21,13 @@ from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import ModeInput
 from holdfast.domain.memory import Plane, Status, Validity
 from holdfast.domain.profiles import PROFILES, Pressure, render_budget, scale_budget
-from holdfast.domain.scope import Scope
-from holdfast.domain.surface.retrieval import (
+from holdfast.domain.runtime_api.retrieval import (
     MemoryInspectionRequest,
     MemoryProjectionReport,
     MemoryProjectionRequest,
     MemoryRecallRequest,
 )
+from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import Authority, TranscriptState
 from postgres import ON_POSTGRES
 from probes import SteppingClock

@@ -17,7 +17,7 @@ from holdfast.domain.profiles import Backend, profile_of
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, ManifestMismatch
 from holdfast.library import AsyncMemory
-from holdfast.runtime.governed.manifest_and_events import append_event, check_manifest, load_manifest
+from holdfast.runtime.transcripts.manifest_and_events import append_event, check_manifest, load_manifest
 from holdfast.settings import Settings
 
 DAMAGE = {

@@ -13,7 +13,7 @@ from conversing import CHAT, REF, Talk, talking
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.operations import Outcome
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitRequest,
     TranscriptTurnInput,
     TurnMessage,

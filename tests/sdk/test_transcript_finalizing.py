@@ -14,7 +14,7 @@ from holdfast.domain.identity import MemoryScope
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
 from holdfast.domain.operations import Outcome
-from holdfast.domain.surface.transcripts import CanonicalTurnDelta, TurnMessage, TurnSource
+from holdfast.domain.runtime_api.transcripts import CanonicalTurnDelta, TurnMessage, TurnSource
 from holdfast.domain.transcript import Message
 from holdfast.domain.transcript_turns import ActorAttribution, Authority, View
 from holdfast.errors import Conflict, HoldfastError, InvalidInput

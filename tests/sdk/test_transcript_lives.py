@@ -13,7 +13,7 @@ from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.operations import Outcome
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptLifecycleRequest,
     MemoryTranscriptRepairRequest,
 )

@@ -15,7 +15,7 @@ from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
 from holdfast.domain.operations import Outcome
 from holdfast.domain.redaction import AUTHORITIES, REFERENCES, STATES, RefShown
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     MemoryReplayRequest,
     MemoryTranscriptExportRequest,
     TurnMessage,

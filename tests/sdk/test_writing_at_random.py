@@ -13,8 +13,8 @@ from writers import CHAT, Host, candidate, hosting
 from holdfast import AsyncMemory
 from holdfast.domain.candidates import TARGETS, CandidatePrivacy, Reason, Verdict, evidence_authority, judge_candidate
 from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust
-from holdfast.domain.surface.transcripts import MemoryTranscriptLifecycleRequest
-from holdfast.domain.surface.writing import CandidateVerdict, MemoryWriteRequest
+from holdfast.domain.runtime_api.transcripts import MemoryTranscriptLifecycleRequest
+from holdfast.domain.runtime_api.writing import CandidateVerdict, MemoryWriteRequest
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import Authority
 

@@ -20,8 +20,8 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.operations import Outcome
-from holdfast.domain.surface.transcripts import MemoryTranscriptLifecycleRequest
-from holdfast.domain.surface.writing import (
+from holdfast.domain.runtime_api.transcripts import MemoryTranscriptLifecycleRequest
+from holdfast.domain.runtime_api.writing import (
     CandidateVerdict,
     LongTermExtraction,
     LongTermFact,

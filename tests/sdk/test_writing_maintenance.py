@@ -26,20 +26,20 @@ from holdfast.domain.jobs import JobKind, JobStatus
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
 from holdfast.domain.memory import Status, Trust
 from holdfast.domain.operations import Outcome
-from holdfast.domain.secret import Secret
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitRequest,
     MemoryTranscriptLifecycleRequest,
     TranscriptTurnInput,
     TurnMessage,
 )
-from holdfast.domain.surface.writing import (
+from holdfast.domain.runtime_api.writing import (
     MemoryCloseRequest,
     MemoryMaintainRequest,
     MemoryRecoverRequest,
     MemoryWriteRequest,
     ModelUsage,
 )
+from holdfast.domain.secret import Secret
 from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
 from holdfast.extract.model_curator import ModelCurator

@@ -17,12 +17,12 @@ from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.operations import Operation
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitRequest,
     TranscriptTurnInput,
     TurnMessage,
 )
-from holdfast.domain.surface.writing import MemoryWriteCandidate
+from holdfast.domain.runtime_api.writing import MemoryWriteCandidate
 from holdfast.domain.transcript import Message
 from holdfast.ports import CurationResult, Curator, ModelCallUsage, Proposal, Transaction
 from holdfast.sdk.transcripts import TranscriptOperations

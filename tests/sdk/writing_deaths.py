@@ -10,7 +10,7 @@ from writers import CHAT, Host, Proposing, hosting, repeating
 
 from faults.zygote import Tell
 from holdfast import failpoints
-from holdfast.domain.surface.transcripts import CanonicalTurnDelta, TurnMessage
+from holdfast.domain.runtime_api.transcripts import CanonicalTurnDelta, TurnMessage
 
 
 async def finalized(host: Host) -> None:

@@ -18,8 +18,8 @@ from openers import own
 from holdfast import failpoints
 from holdfast.domain.scope import Scope
 from holdfast.ports import Store
-from holdfast.testing.contract.scribe import ANA, Scribe, add, put
-from holdfast.testing.contract.transcripts import with_host_fields
+from holdfast.testing.store_suite.scribe import ANA, Scribe, add, put
+from holdfast.testing.store_suite.transcripts import with_host_fields
 from postgres import ON_POSTGRES, AnyServer, Proxy
 
 

@@ -14,7 +14,7 @@ from holdfast.domain.results import Finding
 from holdfast.ports import Store
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.testing.contract.scribe import ANA, EMBEDDER, EVERYTHING, read_grant
+from holdfast.testing.store_suite.scribe import ANA, EMBEDDER, EVERYTHING, read_grant
 from postgres import AnyServer, schema_of
 
 

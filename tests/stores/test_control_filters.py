@@ -12,8 +12,8 @@ from holdfast.domain.access import Action
 from holdfast.domain.contract import SourceKind
 from holdfast.domain.operations import Attribution, OperationFilter, OperationType, Outcome
 from holdfast.stores.sqlite import SqliteStore
-from holdfast.testing.contract.control_operations import all_pages, matches, record_all
-from holdfast.testing.contract.control_scribe import ControlScribe
+from holdfast.testing.store_suite.control_operations import all_pages, matches, record_all
+from holdfast.testing.store_suite.control_scribe import ControlScribe
 
 # Names that sort and compare in different ways, and some that a careless index would take for each other.
 NAMES = st.sampled_from(["a", "A", "ä", "a ", "aa", "你好", "%"])

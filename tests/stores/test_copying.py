@@ -36,8 +36,8 @@ from holdfast.ports import Transaction
 from holdfast.settings import Settings, read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
-from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
-from holdfast.testing.contract.scribe import Scribe, add, write_grant
+from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
+from holdfast.testing.store_suite.scribe import Scribe, add, write_grant
 from postgres import ON_POSTGRES, AnyServer, schema_of
 
 FORGOTTEN = "The code of the safe is a canary."

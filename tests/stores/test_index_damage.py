@@ -11,7 +11,7 @@ from damage import Place
 from holdfast.domain.manifest import MENDS, RepairAction
 from holdfast.domain.scope import Scope
 from holdfast.errors import StoreCorrupt
-from holdfast.testing.contract.scribe import EVERYTHING, FixedClock, read_grant
+from holdfast.testing.store_suite.scribe import EVERYTHING, FixedClock, read_grant
 
 _FIRST = "number = (SELECT min(number) FROM vectors)"
 _TERMS, _VECTORS = "records have the terms of their text", "vectors of one embedder are of one length"

@@ -16,7 +16,7 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import OutcomeUnknown, StoreBusy, StoreUnavailable, StoreUnusable
 from holdfast.ports import IndexUpdate, Reader, Store, Transaction
 from holdfast.stores.postgres import PostgresStore, pipeline
-from holdfast.testing.contract.scribe import (
+from holdfast.testing.store_suite.scribe import (
     ANA,
     ANALYZER,
     BOB,

@@ -21,7 +21,7 @@ from holdfast.stores.postgres.connection import Connector
 from holdfast.stores.postgres.location import parse_location
 from holdfast.stores.postgres.reader import PostgresReader
 from holdfast.stores.postgres.session import PostgresSession
-from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
+from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
 from postgres import AnyServer, schema_of
 
 ROWS = 4_000

@@ -12,7 +12,7 @@ from holdfast.domain.hooks import DeliveryFilter
 from holdfast.domain.operations import OperationFilter, Outcome
 from holdfast.ports import Transaction
 from holdfast.stores.postgres import PostgresStore
-from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
+from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
 from postgres import Cut, Proxy, new_schema
 
 GRANT = management_grant()

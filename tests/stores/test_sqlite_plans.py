@@ -22,8 +22,8 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.ports import IndexUpdate
 from holdfast.stores.sqlite.transaction import SqliteTransaction
-from holdfast.testing.contract.control_scribe import ControlScribe, management_grant
-from holdfast.testing.contract.scribe import ANALYZER, EMBEDDER, Scribe, vector
+from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
+from holdfast.testing.store_suite.scribe import ANALYZER, EMBEDDER, Scribe, vector
 
 ANA = Scope(subject="ana", app="app", conversation="c")
 

@@ -9,7 +9,7 @@ from damage import Place
 
 from holdfast.domain.derived_refs import RepairIssueKind
 from holdfast.errors import StoreCorrupt
-from holdfast.testing.contract.scribe import ANA, read_grant
+from holdfast.testing.store_suite.scribe import ANA, read_grant
 
 _KIND = RepairIssueKind
 

@@ -68,7 +68,8 @@ def list_(chosen: LocalStoreOptions, company: Company = None, as_json: Json = Fa
             (one.key, one.provider, one.enabled, ", ".join(serves.get(one.key, [])) or None, one.revision)
             for one in found
         ),
-        f"There are no bindings; `{suggest_command(chosen, 'binding create KEY PROVIDER', company=company)}` makes one.",
+        f"There are no bindings; `{suggest_command(chosen, 'binding create KEY PROVIDER', company=company)}`"
+        " creates one.",
     )
 
 

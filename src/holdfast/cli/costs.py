@@ -165,7 +165,8 @@ def fees(chosen: LocalStoreOptions, company: Company = None, limit: Few = 50, as
             )
             for each in found
         ),
-        f"There are no fees; `{suggest_command(chosen, 'costs fee KIND AMOUNT DESCRIPTION', company=company)}` records one.",
+        f"There are no fees; `{suggest_command(chosen, 'costs fee KIND AMOUNT DESCRIPTION', company=company)}`"
+        " records one.",
     )
 
 

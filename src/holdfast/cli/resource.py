@@ -254,7 +254,8 @@ def _print_results(outcome: FileResults, as_json: bool) -> None:
 
 
 def _line(one: Resource) -> str:
-    line = f"{one.id}  {one.name}  {one.media_type}, {format_count(one.bytes, 'byte')}, {format_count(one.chunks, 'chunk')}"
+    size = f"{format_count(one.bytes, 'byte')}, {format_count(one.chunks, 'chunk')}"
+    line = f"{one.id}  {one.name}  {one.media_type}, {size}"
     return on_one_line(line if one.external_uri is None else f"{line}, from {one.external_uri}")
 
 

@@ -17,7 +17,7 @@ from holdfast.cli.progress import progress
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.identity import MemoryIdentity
-from holdfast.domain.surface.exchange import (
+from holdfast.domain.runtime_api.exchange import (
     MemorySpaceExportReport,
     MemorySpaceExportRequest,
     MemorySpaceImportReport,

@@ -20,7 +20,7 @@ from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE
 from holdfast.domain.redaction import RedactedHostRef, RedactedMessage, RedactedTurn
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     DEFAULT_PAGE,
     MemoryTranscriptExportRequest,
     MemoryTranscriptLifecycleReport,
@@ -196,7 +196,8 @@ def repair(whose: ConversationOptions, chosen: LocalStoreOptions, as_json: Json 
             print(f"{issue.kind}  {named}  {on_one_line(issue.detail)}")
         print(
             f"{format_count(len(report.issues), 'issue')}{' and more' if report.profile_budget_applied else ''} in"
-            f" {format_count(report.checked_turns, 'turn')} and {format_count(report.checked_derived_refs, 'reference')}."
+            f" {format_count(report.checked_turns, 'turn')}"
+            f" and {format_count(report.checked_derived_refs, 'reference')}."
         )
     if report.fail_closed:
         raise typer.Exit(ExitCode.PROBLEM)

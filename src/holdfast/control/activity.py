@@ -13,8 +13,8 @@ from holdfast.domain.events import ADMINISTRATIVE
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
 from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Read
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import ProviderMisconfigured, UnknownProvider
 from holdfast.ports import Reader
 from holdfast.ports.provider import ExternalRunner, Provider, Providers
-from holdfast.runtime.perform import Call, Core
+from holdfast.runtime.gate import Call, Core
 
 
 def read_resolution(reader: Reader, scope: Scope, key: str | None) -> Resolution:

@@ -37,7 +37,7 @@ from holdfast.errors import (
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.provider import Provider, Providers
 from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.perform import Core, Read, Write
+from holdfast.runtime.gate import Core, Read, Write
 
 _MAX_NAMES_CHARS = 500
 

@@ -38,8 +38,8 @@ from holdfast.errors import NotFound
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Read, Write
 
 MAX_DESCRIPTION_CHARS = 500
 

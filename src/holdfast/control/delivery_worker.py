@@ -33,7 +33,7 @@ from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, LeaseLost, ProviderMisconfigured
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.perform import Call, CompositeRequest, Core, perform
+from holdfast.runtime.gate import Call, CompositeRequest, Core, perform
 from holdfast.runtime.worker import AttemptFailed, Effect, Failure, Handler
 
 _FORGOTTEN = "forgotten"

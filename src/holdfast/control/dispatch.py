@@ -15,8 +15,8 @@ from holdfast.domain.usage import attribution_of
 from holdfast.errors import CapabilityUnavailable, InvalidConfiguration, ProviderError, SecretUnavailable
 from holdfast.ports import Transaction
 from holdfast.ports.provider import Adapter
+from holdfast.runtime.gate import Call, Core
 from holdfast.runtime.metering import record_costs
-from holdfast.runtime.perform import Call, Core
 
 T = TypeVar("T")
 Also = Callable[[Transaction], None]

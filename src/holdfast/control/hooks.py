@@ -41,8 +41,8 @@ from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, UnknownProvider
 from holdfast.ports import Transaction
+from holdfast.runtime.gate import Call, CompositeRequest, Core
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Call, CompositeRequest, Core
 
 __all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries", "RetryDelivery"]
 

@@ -37,7 +37,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running_loop
-from holdfast.runtime.perform import Call, CompositeRequest, Core
+from holdfast.runtime.gate import Call, CompositeRequest, Core
 
 NOTHING_FOUND = "nothing_found"
 # The share of the time budget reserved for writing the operation row.

@@ -21,8 +21,8 @@ from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Read, Write
 
 _CANCELLED = "cancelled"
 _ENDED_BADLY = (JobStatus.FAILED, JobStatus.CANCELLED)

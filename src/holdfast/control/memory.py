@@ -53,7 +53,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import NotFound
 from holdfast.ports.provider import CorrectingAdapter, ExplainingAdapter, ExtractingAdapter, ProfilingAdapter
-from holdfast.runtime.perform import Call, CompositeRequest, Core
+from holdfast.runtime.gate import Call, CompositeRequest, Core
 from holdfast.runtime.remember import MAX_REASON_CHARS
 
 

@@ -25,8 +25,8 @@ from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import InvalidInput, NotFound, StoreError
 from holdfast.ports import Reader
 from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Read
 
 _KINDS: dict[str, Any] = {"source_kind": SourceKind, "type": OperationType, "action": Action, "outcome": Outcome}
 

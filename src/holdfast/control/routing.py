@@ -21,8 +21,8 @@ from holdfast.errors import CapabilityUnavailable
 from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import PreviewForget
+from holdfast.runtime.gate import Call, CompositeRequest, Core, Request, Write
 from holdfast.runtime.lookup import GetHistory
-from holdfast.runtime.perform import Call, CompositeRequest, Core, Request, Write
 from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
 from holdfast.runtime.search import Explain
 

@@ -27,7 +27,8 @@ NAMES = {
 }
 READABLE = "text, markdown, HTML, PDF or DOCX"
 _BY_SUFFIX = {
-    "txt": FileType.TEXT, "text": FileType.TEXT, "log": FileType.TEXT, "md": FileType.MARKDOWN, "markdown": FileType.MARKDOWN,
+    "txt": FileType.TEXT, "text": FileType.TEXT, "log": FileType.TEXT,
+    "md": FileType.MARKDOWN, "markdown": FileType.MARKDOWN,
     "html": FileType.HTML, "htm": FileType.HTML, "xhtml": FileType.HTML, "pdf": FileType.PDF, "docx": FileType.DOCX,
 }  # fmt: skip
 _SAID = {

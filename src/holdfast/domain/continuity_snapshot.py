@@ -19,8 +19,7 @@ from holdfast.domain.archive_format import (
 from holdfast.domain.canonical import canonical, fingerprint
 from holdfast.domain.ids import MessageId, checked_id
 from holdfast.domain.numbers import checked_flag
-from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.surface.exchange import (
+from holdfast.domain.runtime_api.exchange import (
     NOT_BUILT,
     ContinuitySnapshot,
     ExecutionState,
@@ -28,6 +27,7 @@ from holdfast.domain.surface.exchange import (
     SummaryLine,
     TransferMode,
 )
+from holdfast.domain.scope import Scope, check_part
 from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Role

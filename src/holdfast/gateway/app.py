@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
-from holdfast.gateway import companies, memories, memories_add_search, problem_responses, resources, users, verbs
+from holdfast.gateway import control, memories, memories_add_search, problem_responses, resources, users, verbs
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow, routes_without_rule
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
@@ -51,7 +51,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         resources.router(auth, config),
         _verb_routes(auth),
         everos.router(auth),
-        *companies.routers(auth),
+        *control.routers(auth),
     )
     for router in routers:
         app.include_router(router)

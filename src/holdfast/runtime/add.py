@@ -16,8 +16,8 @@ from holdfast.domain.transcript import Draft, Role
 from holdfast.errors import InvalidInput
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
 from holdfast.runtime import indexing
+from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Write
 
 MAX_SOURCE_CHARS = 256
 FORGOTTEN = "forgotten: a message of this id was forgotten, and is not brought back"

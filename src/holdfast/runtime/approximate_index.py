@@ -12,7 +12,7 @@ from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import LEASE, Job, JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
 from holdfast.ports import Transaction
-from holdfast.runtime.perform import Core
+from holdfast.runtime.gate import Core
 
 
 async def queue_due(core: Core) -> int:

@@ -11,8 +11,8 @@ from holdfast.domain.results import Browsed
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import Order, SearchOptions
 from holdfast.ports import Reader
+from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.lookup import MAX_PAGE
-from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import check_options
 
 MAX_OFFSET = 10**12

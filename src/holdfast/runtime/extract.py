@@ -14,8 +14,8 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.ports import Candidate, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
+from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import with_costs
-from holdfast.runtime.perform import Core
 from holdfast.runtime.remember import time_after
 
 

@@ -13,7 +13,7 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
 from holdfast.ports import Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.perform import Core, Write
+from holdfast.runtime.gate import Core, Write
 
 _MESSAGES_PER_JOB = 200
 

@@ -16,7 +16,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdated, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import ForgetPlan, Reader, Transaction
-from holdfast.runtime.perform import Core, Read, Write
+from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.revisions import require_revision, validate_expected_revision
 
 _SHOWN_IDS = 100

@@ -17,8 +17,8 @@ from holdfast.failpoints import reach
 from holdfast.loops import run_in_thread
 from holdfast.ports import Analysis, Embedder, IndexUpdate, Purpose, Reader, Transaction, UnindexedRecord
 from holdfast.ports.models import MeteredEmbedder
+from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import embedding_usage, report_costs, with_costs
-from holdfast.runtime.perform import Core
 
 T = TypeVar("T")
 

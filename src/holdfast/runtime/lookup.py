@@ -15,8 +15,8 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import NotFound
 from holdfast.ports import ListFilter, Reader
 from holdfast.runtime.cursors import decode_cursor, encode_cursor
+from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Read
 from holdfast.runtime.search import check_names
 
 MAX_PAGE = 1_000

@@ -31,8 +31,8 @@ from holdfast.runtime.add import Add
 from holdfast.runtime.cursors import Pagination, encode_cursor
 from holdfast.runtime.flush import seal_conversation
 from holdfast.runtime.forget import finish_receipt, forget_planned
+from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Read, Write
 from holdfast.runtime.remember import PreparedText, Remember, prepare_texts, time_after
 
 # Maximum number of records one page scans when few of them match.

@@ -13,7 +13,7 @@ from holdfast.domain.reference_message import reference_message
 from holdfast.domain.results import Hit, HitKind, Recall
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, SearchOptions
-from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import MAX_TOP_K, PreparedQuery, QueryRead, check_query, prepare_query, to_hits
 
 # Maximum share of the results that may come from one source (a resource, a webhook, an import).

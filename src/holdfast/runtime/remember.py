@@ -22,8 +22,8 @@ from holdfast.errors import InvalidInput, NotFound, RevisionConflict
 from holdfast.ports import NewRevision, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.add import check_source
+from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.perform import Core, Write
 from holdfast.runtime.revisions import require_revision, validate_expected_revision
 
 MAX_REASON_CHARS = 1_000

@@ -22,9 +22,9 @@ from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.cursors import Pagination
 from holdfast.runtime.forget import finish_receipt, forget_planned, receipt_from_json, receipt_to_json
+from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.lookup import MAX_PAGE
-from holdfast.runtime.perform import Core, Read, Write
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256

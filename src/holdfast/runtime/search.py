@@ -24,7 +24,7 @@ from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.loops import run_sync
 from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
 from holdfast.runtime import indexing
-from holdfast.runtime.perform import Core, Read
+from holdfast.runtime.gate import Core, Read
 
 MAX_TOP_K = 1_000
 log = logging.getLogger("holdfast")

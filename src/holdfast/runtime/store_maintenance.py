@@ -13,8 +13,8 @@ from holdfast.domain.results import RebuildResult, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.models import AbsentEmbedder
+from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.lookup import MAX_PAGE
-from holdfast.runtime.perform import Core, Read, Write
 
 
 class _WithCore:

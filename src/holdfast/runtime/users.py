@@ -29,9 +29,9 @@ from holdfast.domain.users import (
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.lookup import MAX_PAGE
-from holdfast.runtime.perform import Core, Read, Write
 
 _KEY_BYTES = 32
 _MAX_KEY_CHARS = 256

@@ -39,8 +39,8 @@ from holdfast.failpoints import reach
 from holdfast.ports import Transaction, UnindexedRecord
 from holdfast.runtime import approximate_index, indexing
 from holdfast.runtime.extract import run_extraction
+from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import report_costs, with_costs
-from holdfast.runtime.perform import Core
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 30.0
@@ -136,7 +136,7 @@ class Worker:
         }
         if self._core.curator is not None:  # otherwise left to a worker that has one
             # Imported here because it loads the transcript modules, which only a curator needs.
-            from holdfast.runtime.governed.maintenance_job import run_maintenance
+            from holdfast.runtime.transcripts.maintenance_job import run_maintenance
 
             own[JobKind.MAINTAIN] = run_maintenance
         return {kind: Handler(do) for kind, do in own.items()}

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from holdfast.domain.jobs import LEASE, JobKind
 from holdfast.runtime import approximate_index
-from holdfast.runtime.perform import Core
+from holdfast.runtime.gate import Core
 from holdfast.runtime.worker import Handlers, Worker
 
 

@@ -11,7 +11,7 @@ from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger
 from holdfast.domain.profiles import Backend, Pressure
 from holdfast.domain.redaction import RedactedSlice, RedactedTurn, RedactionItem, ReplayAudit
-from holdfast.domain.surface.exchange import (
+from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
     ExecutionState,
     MemoryExportReport,
@@ -28,7 +28,7 @@ from holdfast.domain.surface.exchange import (
     Taken,
     TransferMode,
 )
-from holdfast.domain.surface.retrieval import (
+from holdfast.domain.runtime_api.retrieval import (
     DeferredGovernance,
     DeferredMemory,
     DirectoryReport,
@@ -51,7 +51,7 @@ from holdfast.domain.surface.retrieval import (
     WorkingInspection,
     WorkingRecall,
 )
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     AffectedHostRef,
     CanonicalTurnDelta,
     FinalizeReport,
@@ -77,7 +77,7 @@ from holdfast.domain.surface.transcripts import (
     TurnProtocol,
     TurnSource,
 )
-from holdfast.domain.surface.writing import (
+from holdfast.domain.runtime_api.writing import (
     CandidateVerdict,
     LongTermExtraction,
     LongTermFact,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.access import Action
-from holdfast.domain.surface.retrieval import (
+from holdfast.domain.runtime_api.retrieval import (
     MemoryInspectionReport,
     MemoryInspectionRequest,
     MemoryProjectionReport,
@@ -11,9 +11,9 @@ from holdfast.domain.surface.retrieval import (
     MemoryRecallReport,
     MemoryRecallRequest,
 )
-from holdfast.runtime.governed.inspect import Inspect
-from holdfast.runtime.governed.project import Project
-from holdfast.runtime.governed.recall import RecallForHost
+from holdfast.runtime.transcripts.inspect import Inspect
+from holdfast.runtime.transcripts.project import Project
+from holdfast.runtime.transcripts.recall import RecallForHost
 from holdfast.sdk.operations import Operations
 
 

@@ -12,11 +12,11 @@ from holdfast.domain.capabilities import Catalogue, catalogue
 from holdfast.domain.governance import Governance
 from holdfast.domain.location import is_server_url
 from holdfast.domain.profiles import backend_of, checked_backend, profile_of
-from holdfast.domain.surface.writing import MemoryCloseReport, MemoryCloseRequest
+from holdfast.domain.runtime_api.writing import MemoryCloseReport, MemoryCloseRequest
 from holdfast.errors import InvalidInput
 from holdfast.opening import validate_location
 from holdfast.portal import BlockingFacade, blocking, inline
-from holdfast.runtime.governed.capabilities import ShowCapabilities
+from holdfast.runtime.transcripts.capabilities import ShowCapabilities
 from holdfast.sdk.builder import MemoryRuntimeBuilder, Plan
 from holdfast.sdk.retrieval import RetrievalOperations
 from holdfast.sdk.transcripts import TranscriptOperations

@@ -7,7 +7,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
 from holdfast.domain.lifecycle import ModeInput
 from holdfast.domain.profiles import Pressure
-from holdfast.domain.surface.transcripts import (
+from holdfast.domain.runtime_api.transcripts import (
     AT_LEISURE,
     CanonicalTurnDelta,
     FinalizeReport,
@@ -27,12 +27,12 @@ from holdfast.domain.surface.transcripts import (
 )
 from holdfast.domain.transcript_turns import ConversationKey
 from holdfast.domain.type_checks import checked_instance
-from holdfast.runtime.governed.commit import CommitTranscript
-from holdfast.runtime.governed.finalize import FinalizeTurn
-from holdfast.runtime.governed.ledger import ReplayLedger
-from holdfast.runtime.governed.lifecycle import RequestLifecycle
-from holdfast.runtime.governed.repair import RepairTranscript
-from holdfast.runtime.governed.replay import ExportTranscript, ReplayTranscript
+from holdfast.runtime.transcripts.commit import CommitTranscript
+from holdfast.runtime.transcripts.finalize import FinalizeTurn
+from holdfast.runtime.transcripts.ledger import ReplayLedger
+from holdfast.runtime.transcripts.lifecycle import RequestLifecycle
+from holdfast.runtime.transcripts.repair import RepairTranscript
+from holdfast.runtime.transcripts.replay import ExportTranscript, ReplayTranscript
 from holdfast.sdk.operations import Operations
 
 _EXPORT, _REPAIR, _LEDGER = MemoryTranscriptExportRequest(), MemoryTranscriptRepairRequest(), MemoryReplayRequest()

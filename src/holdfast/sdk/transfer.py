@@ -15,8 +15,7 @@ from typing import BinaryIO
 from holdfast.domain.access import Action
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.space_file import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
-from holdfast.domain.surface.exchange import (
+from holdfast.domain.runtime_api.exchange import (
     MemoryExportReport,
     MemoryExportRequest,
     MemoryImportReport,
@@ -26,11 +25,12 @@ from holdfast.domain.surface.exchange import (
     MemorySpaceImportReport,
     MemorySpaceImportRequest,
 )
+from holdfast.domain.space_file import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
 from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput, InvalidSnapshot
-from holdfast.runtime.governed.export import ExportContinuity
-from holdfast.runtime.governed.import_ import ImportContinuity
-from holdfast.runtime.governed.space import ExportSpace, ImportSpace, Tell, ignore_progress
+from holdfast.runtime.transcripts.export import ExportContinuity
+from holdfast.runtime.transcripts.import_ import ImportContinuity
+from holdfast.runtime.transcripts.space import ExportSpace, ImportSpace, Tell, ignore_progress
 from holdfast.sdk.operations import Operations
 
 

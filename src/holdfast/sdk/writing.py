@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.access import Action
 from holdfast.domain.capabilities import Gate
-from holdfast.domain.surface.writing import (
+from holdfast.domain.runtime_api.writing import (
     MemoryCloseReport,
     MemoryCloseRequest,
     MemoryMaintainReport,
@@ -15,9 +15,9 @@ from holdfast.domain.surface.writing import (
     MemoryWriteRequest,
 )
 from holdfast.domain.type_checks import checked_instance
-from holdfast.runtime.governed.maintain import Maintain
-from holdfast.runtime.governed.recover import Close, Recover
-from holdfast.runtime.governed.write import WriteMemory
+from holdfast.runtime.transcripts.maintain import Maintain
+from holdfast.runtime.transcripts.recover import Close, Recover
+from holdfast.runtime.transcripts.write import WriteMemory
 from holdfast.sdk.operations import Operations
 
 

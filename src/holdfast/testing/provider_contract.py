@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from holdfast.testing.providing.capabilities import CapabilityContract
-from holdfast.testing.providing.forgetting import ForgettingProviderContract
-from holdfast.testing.providing.isolation import IsolationContract
-from holdfast.testing.providing.reading import ReadingContract
-from holdfast.testing.providing.robustness import RobustnessContract
-from holdfast.testing.providing.trial import AdapterFactory
-from holdfast.testing.providing.writing import WritingContract
+from holdfast.testing.provider_suite.capabilities import CapabilityContract
+from holdfast.testing.provider_suite.forgetting import ForgettingProviderContract
+from holdfast.testing.provider_suite.isolation import IsolationContract
+from holdfast.testing.provider_suite.reading import ReadingContract
+from holdfast.testing.provider_suite.robustness import RobustnessContract
+from holdfast.testing.provider_suite.trial import AdapterFactory
+from holdfast.testing.provider_suite.writing import WritingContract
 
 __all__ = ["AdapterFactory", "ProviderContract"]
 

@@ -21,21 +21,21 @@ import asyncio
 
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
-from holdfast.testing.contract.aliases_and_events import AliasAndEventContract
-from holdfast.testing.contract.control_bindings import ControlBindingContract
-from holdfast.testing.contract.control_costs import ControlCostContract
-from holdfast.testing.contract.control_deliveries import ControlDeliveryContract
-from holdfast.testing.contract.control_isolation import ControlIsolationContract
-from holdfast.testing.contract.control_jobs import ControlJobContract
-from holdfast.testing.contract.control_operations import ControlOperationContract
-from holdfast.testing.contract.forgetting import ForgettingContract
-from holdfast.testing.contract.grants import GrantContract
-from holdfast.testing.contract.indexes import IndexContract
-from holdfast.testing.contract.jobs import JobContract
-from holdfast.testing.contract.lifecycle import LifecycleContract
-from holdfast.testing.contract.records import RecordContract
-from holdfast.testing.contract.resources import ResourceContract
-from holdfast.testing.contract.scribe import (
+from holdfast.testing.store_suite.aliases_and_events import AliasAndEventContract
+from holdfast.testing.store_suite.control_bindings import ControlBindingContract
+from holdfast.testing.store_suite.control_costs import ControlCostContract
+from holdfast.testing.store_suite.control_deliveries import ControlDeliveryContract
+from holdfast.testing.store_suite.control_isolation import ControlIsolationContract
+from holdfast.testing.store_suite.control_jobs import ControlJobContract
+from holdfast.testing.store_suite.control_operations import ControlOperationContract
+from holdfast.testing.store_suite.forgetting import ForgettingContract
+from holdfast.testing.store_suite.grants import GrantContract
+from holdfast.testing.store_suite.indexes import IndexContract
+from holdfast.testing.store_suite.jobs import JobContract
+from holdfast.testing.store_suite.lifecycle import LifecycleContract
+from holdfast.testing.store_suite.records import RecordContract
+from holdfast.testing.store_suite.resources import ResourceContract
+from holdfast.testing.store_suite.scribe import (
     ANA,
     EVERYTHING,
     SPACE,
@@ -49,9 +49,9 @@ from holdfast.testing.contract.scribe import (
     put,
     texts,
 )
-from holdfast.testing.contract.transactions import TransactionContract
-from holdfast.testing.contract.transcripts import TranscriptContract
-from holdfast.testing.contract.users import UserContract
+from holdfast.testing.store_suite.transactions import TransactionContract
+from holdfast.testing.store_suite.transcripts import TranscriptContract
+from holdfast.testing.store_suite.users import UserContract
 
 __all__ = ["DurableStoreContract", "StoreContract", "StoreFactory"]
 

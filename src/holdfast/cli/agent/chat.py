@@ -155,7 +155,8 @@ class Chat:
             print(f"  a new session, {on_one_line(self._talk.session_id)}")
         elif known:
             print(
-                f"  continuing with {format_count(len(known), 'message')}; the last: {on_one_line(known[-1].content)[:80]}"
+                f"  continuing with {format_count(len(known), 'message')};"
+                f" the last: {on_one_line(known[-1].content)[:80]}"
             )
         print()
 

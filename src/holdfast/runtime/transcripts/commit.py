@@ -1,0 +1,192 @@
+"""`commit_transcript`: append one turn verbatim, in order and durably. Repeats of the same turn change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.ids import MessageId, OperationId
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.runtime_api.transcripts import (
+    MemoryTranscriptCommitReport,
+    MemoryTranscriptCommitRequest,
+    TurnMessage,
+)
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, SkippedReason, TranscriptState, TranscriptTurn
+from holdfast.domain.type_checks import checked_instances
+from holdfast.errors import Conflict, DuplicateId
+from holdfast.ports import Reader, StoredMessages, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.gate import Core, Write
+from holdfast.runtime.indexing import IndexedText
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.turn_input import (
+    TurnContext,
+    ValidatedMessage,
+    new_ids,
+    new_turn,
+    queue_indexing,
+    validate_message,
+    validate_turn_id,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedCommit:
+    core: Core
+    started_at: datetime
+    entries: Sequence[IndexedText]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
+    """Commit one turn. Idempotent by the host's turn id."""
+
+    action: ClassVar[Action] = Action.COMMIT_TRANSCRIPT
+    governance: Governance
+    address: ConversationAddress
+    scope: Scope
+    turn_id: str
+    messages: tuple[ValidatedMessage, ...]
+    circumstances: TurnContext
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
+        turn = request.turn
+        address = ConversationAddress.of(governance, where)
+        turn_id = validate_turn_id(turn.turn_id)
+        circumstances = TurnContext(turn.attribution, turn.delivery_status, request.host_refs)  # type: ignore[arg-type]
+        messages = checked_instances(turn.messages, TurnMessage, "messages")
+        checked_whole(len(messages), "messages", 1, MAX_TURN_MESSAGES)
+        given = tuple(validate_message(message, governance, turn.attribution) for message in messages)
+        return cls(governance, address, address.scope, turn_id, given, circumstances)
+
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedCommit:
+        started_at = core.clock.now()
+        entries = await indexing.make_entries(core, [given.draft.text for given in self.messages])
+        return _PreparedCommit(core, started_at, entries)
+
+    def apply(self, transaction: Transaction, prepared: _PreparedCommit) -> MemoryTranscriptCommitReport:
+        core = prepared.core
+        thread = self.address.resolve(transaction)
+        turn = new_turn(
+            core,
+            thread,
+            self.turn_id,
+            zip(self.messages, prepared.entries, strict=True),
+            self.circumstances,
+            prepared.started_at,
+        )
+        try:
+            stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        except DuplicateId:
+            # Most turns are new, so existing turns are looked up only here. Nothing was written yet.
+            existing = transaction.turn(thread, self.turn_id)
+            if existing is None:
+                raise
+            return self._repeat(transaction, prepared, thread, existing)
+        require_own_messages(stored)
+        self.address.store_alias(transaction, thread, prepared.started_at)
+        if not core.embedder.local and stored.new:
+            queue_indexing(transaction, core, thread, new_ids(stored))
+        return commit_report(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
+
+    def _repeat(
+        self, transaction: Transaction, prepared: _PreparedCommit, thread: Scope, existing: TranscriptTurn
+    ) -> MemoryTranscriptCommitReport:
+        self._require_same(existing)
+        self.address.store_alias(transaction, thread, prepared.started_at)
+        reason = SkippedReason.ALREADY_COMMITTED
+        return skipped_report(self.action, transaction, prepared.core, thread, prepared.started_at, reason, existing)
+
+    def _require_same(self, existing: TranscriptTurn) -> None:
+        """Raise `Conflict` if the stored turn differs. For deleted content only roles and authorities are compared."""
+        same = len(existing.messages) == len(self.messages) and all(
+            (message.role, message.authority) == (given.draft.role, given.authority)
+            and message.text in (None, given.draft.text)
+            for message, given in zip(existing.messages, self.messages, strict=True)
+        )
+        if existing.state is not TranscriptState.RAW_DELETED:
+            same &= existing.host_refs == self.circumstances.host_refs
+        if not same:
+            raise Conflict(
+                f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
+            )
+
+    async def finish(
+        self, core: Core, result: MemoryTranscriptCommitReport, operation_id: OperationId
+    ) -> MemoryTranscriptCommitReport:
+        if result.committed and not core.embedder.local:
+            core.wake()
+        return result
+
+    def record_count(self, result: MemoryTranscriptCommitReport) -> int:
+        return len(result.message_ids) if result.committed else 0
+
+
+def require_own_messages(stored: StoredMessages) -> None:
+    """Raise `DuplicateId` if a message of the new turn already belongs to another turn. Nothing is committed then."""
+    if any(found is not None and place not in stored.new for place, found in enumerate(stored.ids)):
+        raise DuplicateId("message_id: belongs to a message of another turn; give each message an id of its own")
+
+
+def commit_report(
+    action: Action,
+    reader: Reader,
+    core: Core,
+    thread: Scope,
+    started_at: datetime,
+    turn_id: str,
+    stored: StoredMessages,
+) -> MemoryTranscriptCommitReport:
+    """Report an added turn, or a skipped one if all its messages existed already or had been forgotten."""
+    if stored.sequence is None:
+        known = any(found is not None for found in stored.ids)
+        reason = SkippedReason.ALREADY_COMMITTED if known else SkippedReason.FORGOTTEN
+        return skipped_report(action, reader, core, thread, started_at, reason, None, turn_id)
+    return MemoryTranscriptCommitReport(
+        key=key_of(thread),
+        turn_id=turn_id,
+        sequence=stored.sequence,
+        committed=True,
+        before_count=stored.sequence - 1,
+        after_count=stored.sequence,
+        skipped_reason=None,
+        message_ids=new_ids(stored),
+        lifecycle_report=lifecycle_report(
+            action, started_at, core.clock.now(), f"committed turn {stored.sequence}", changed=True
+        ),
+    )
+
+
+def skipped_report(
+    action: Action,
+    reader: Reader,
+    core: Core,
+    thread: Scope,
+    started_at: datetime,
+    reason: SkippedReason,
+    there: TranscriptTurn | None,
+    turn_id: str = "",
+) -> MemoryTranscriptCommitReport:
+    """Report a turn of which nothing was committed."""
+    last = reader.last_turns(thread, 1)
+    count = last[-1].sequence if last else 0
+    message_ids: tuple[MessageId, ...] = () if there is None else tuple(message.id for message in there.messages)
+    return MemoryTranscriptCommitReport(
+        key=key_of(thread),
+        turn_id=turn_id if there is None else there.id,
+        sequence=None if there is None else there.sequence,
+        committed=False,
+        before_count=count,
+        after_count=count,
+        skipped_reason=reason,
+        message_ids=message_ids,
+        lifecycle_report=lifecycle_report(action, started_at, core.clock.now(), f"nothing committed: {reason}"),
+    )

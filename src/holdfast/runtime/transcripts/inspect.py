@@ -1,0 +1,123 @@
+"""`inspect`: report the state of a memory: recall and projection for a query, counts, pending work, deferred items."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.events import EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.lifecycle import admit
+from holdfast.domain.memory import MemoryRecord, Status
+from holdfast.domain.results import HitKind
+from holdfast.domain.runtime_api.retrieval import (
+    DeferredGovernance,
+    DeferredMemory,
+    HygieneReport,
+    MemoryInspectionReport,
+    MemoryInspectionRequest,
+    MemoryProjectionRequest,
+    OperatorActionReport,
+    WorkingInspection,
+)
+from holdfast.domain.scope import Scope
+from holdfast.domain.search import ListFilter
+from holdfast.domain.type_checks import checked_instance
+from holdfast.ports import Reader
+from holdfast.runtime.gate import Core, Read
+from holdfast.runtime.search import PreparedQuery, QueryRead
+from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.project import Project
+from holdfast.runtime.transcripts.recall import recall
+from holdfast.runtime.transcripts.retrieval_context import RetrievalContext
+
+RECALLED = 8
+# Maximum number of turns whose states are counted; use pages to look further.
+_MOST_TURNS = 4_096
+_OF_OPERATORS = frozenset({EventKind.OPERATOR, EventKind.LIFECYCLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
+    """Report the state of a memory. `last` is the conversation that the runtime committed last."""
+
+    action: ClassVar[Action] = Action.INSPECT
+    governance: Governance
+    request: MemoryInspectionRequest
+    last: MemoryScope | None = None
+    scope: Scope = field(init=False)
+    sight: RetrievalContext = field(init=False)
+    projection: Project = field(init=False)
+
+    def __post_init__(self) -> None:
+        request = checked_instance(self.request, MemoryInspectionRequest)
+        projection_request = MemoryProjectionRequest(
+            # Without a query nothing is projected, but the rest is validated the same way.
+            user_query="nothing" if request.query is None else request.query,
+            system_max_len=request.system_max_len,
+            pressure=request.pressure,
+            mode_input=request.mode_input,
+            scope=request.scope,
+        )
+        object.__setattr__(self, "projection", Project(self.governance, projection_request, self.last))
+        object.__setattr__(self, "sight", self.projection.sight)
+        object.__setattr__(self, "scope", self.sight.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        if self.request.query is None:
+            return PreparedQuery(core, None, core.clock.now())
+        return await self.projection.prepare(core, grant)
+
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryInspectionReport:
+        admission = admit(self.action, self.projection.mode, self.projection.pressure)
+        hygiene = self._hygiene(reader, prepared.core)
+        summary = f"{hygiene.memories} memories, {hygiene.messages} messages, {hygiene.pending_vectors} wait"
+        return MemoryInspectionReport(
+            working=self._working(reader, prepared),
+            hygiene=hygiene,
+            deferred_governance=self._deferred_memories(reader),
+            capabilities=self.governance.catalogue,
+            operator_action_report=OperatorActionReport(tuple(reader.events(self._max_items, _OF_OPERATORS))),
+            lifecycle_report=lifecycle_report(
+                self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission
+            ),
+        )
+
+    @property
+    def _max_items(self) -> int:
+        return self.governance.budget.transcript.repair_issues
+
+    def _working(self, reader: Reader, prepared: PreparedQuery) -> WorkingInspection:
+        if self.request.query is None:
+            return WorkingInspection(None, None)
+        _, working = recall(reader, prepared, self.sight, self.request.query, RECALLED)
+        return WorkingInspection(working, self.projection.apply(reader, prepared).audit)
+
+    def _hygiene(self, reader: Reader, core: Core) -> HygieneReport:
+        counts = reader.counts(core.embedder.fingerprint, core.analyzer.version)
+        thread = self.sight.thread(reader)
+        states = () if thread is None else reader.turn_states(thread, 0, _MOST_TURNS)
+        return HygieneReport(
+            messages=counts["messages"],
+            memories=counts["memories"],
+            conversations=counts["conversations"],
+            tombstones=counts["tombstones"],
+            pending_vectors=counts["pending_vectors"],
+            jobs=reader.job_counts(),
+            turns=0 if thread is None else reader.turn_count(thread),
+            turns_by_state=Counter(turn.state for turn in states),
+            turns_counted=len(states),
+        )
+
+    def _deferred_memories(self, reader: Reader) -> DeferredGovernance:
+        memory_filter = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED)
+        page = reader.page(memory_filter, None, self._max_items + 1)
+        memories = [
+            DeferredMemory(memory.id, memory.plane, memory.trust, memory.recorded_at, memory.author, memory.reason)
+            for memory in page
+            if isinstance(memory, MemoryRecord)
+        ]
+        return DeferredGovernance(tuple(memories[: self._max_items]), more=len(memories) > self._max_items)

@@ -1,0 +1,248 @@
+"""Run a maintenance job: let a model propose memories, judge the proposals, and record the metered usage.
+
+The job names messages; their texts are read when it runs. Messages that were masked, forgotten or corrected meanwhile
+are neither shown to the model nor learned from. The outcome is stored under the messages' ids, so that the same
+messages are processed once, however often it is requested.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from holdfast.domain import ids
+from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.candidates import CandidatePrivacy, Verdict, can_accept, may_learn_from
+from holdfast.domain.contract import BillingType, Usage
+from holdfast.domain.costs import CostEvent, Price
+from holdfast.domain.events import Event, EventKind
+from holdfast.domain.ids import EventId
+from holdfast.domain.jobs import Cause, Job
+from holdfast.domain.memory import Plane, Trust
+from holdfast.domain.runtime_api.writing import CandidateVerdict, ModelUsage, SemanticGovernance
+from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Message, Role
+from holdfast.domain.usage import checked_usage
+from holdfast.errors import ModelMisconfigured
+from holdfast.ports import CurationResult, Reader, StoredResponse, Transaction
+from holdfast.runtime import indexing
+from holdfast.runtime.extract import lasting_scope
+from holdfast.runtime.gate import Core
+from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.metering import PricedLedger, record_costs
+from holdfast.runtime.transcripts.candidate_writer import (
+    CandidateAuthor,
+    CandidateSource,
+    CitedMessage,
+    EvidenceResolver,
+    IndexedCandidate,
+    ValidatedCandidate,
+    verdict_from_json,
+    verdict_to_json,
+    write_candidates,
+)
+
+# Maximum trust of a model's proposals: it may misread a message.
+_CEILING = Trust.MODEST
+_PROVIDER = "model"  # the billed provider if the curator names none
+NOTHING_TO_LEARN = "nothing_to_learn_from"
+MAINTAINED = "maintained"
+
+
+@dataclass(frozen=True, slots=True)
+class LearningOutcome:
+    """The outcome of learning from some messages: the model's usage, and the verdict on each of its proposals."""
+
+    reason: str
+    usage: ModelUsage | None
+    dropped: int
+    verdicts: tuple[CandidateVerdict, ...]
+
+
+def load_outcome(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> LearningOutcome | None:
+    """Load the outcome for these messages; None if they were not processed yet."""
+    stored = reader.answer(scope.partition, _outcome_key(scope, message_ids))
+    if stored is None:
+        return None
+    body = json.loads(stored.body)
+    usage = None if body["usage"] is None else ModelUsage(*body["usage"])
+    verdicts = tuple(
+        verdict_from_json(_proposal_id(body["job"], place), each, replayed=False)
+        for place, each in enumerate(body["verdicts"])
+    )
+    return LearningOutcome(body["reason"], usage, body["dropped"], verdicts)
+
+
+def _outcome_key(scope: Scope, message_ids: Sequence[str]) -> str:
+    return digest_of("maintained", lasting_scope(scope).given(), sorted(message_ids))
+
+
+async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]:
+    """Return the effect of a maintenance job. It is idempotent."""
+    if core.curator is None:
+        raise ModelMisconfigured("no model is configured to maintain memory; set HOLDFAST_MODEL")
+    grant = authorize(SYSTEM, Action.WORK, job.scope)
+    if await core.store.read(grant, lambda reader: load_outcome(reader, job.scope, job.record_ids)) is not None:
+        return lambda transaction: None
+    messages = await core.store.read(grant, lambda reader: _learnable_messages(reader, job.scope, job.record_ids))
+    curated = await core.curator.curate(messages) if messages else None
+    prices = tuple(await core.store.read(grant, lambda reader: reader.prices()))
+    if curated is not None and curated.failure is not None:
+        await _note_failure(core, job, grant, curated, prices)
+        raise curated.failure
+    givens = _to_candidates(job, curated, {message.id for message in messages})
+    analyses = await indexing.analyze_texts(core, [given.content for given in givens])
+    # No caller waits for this job, so it can wait for a remote embedder.
+    vectors = await indexing.embed_analyses(core, analyses)
+    proposed = [
+        IndexedCandidate(given, indexing.IndexedText(analysis, made))
+        for given, analysis, made in zip(givens, analyses, vectors.result, strict=True)
+    ]
+    return _MaintenanceEffect(core, job, curated, proposed, prices, vectors.took)
+
+
+@dataclass(slots=True)
+class _MaintenanceEffect:
+    """The effect of a job whose model has answered: its proposals and usage. If run again, it replaces `costs`."""
+
+    core: Core
+    job: Job
+    curated: CurationResult | None
+    proposed: Sequence[IndexedCandidate]
+    prices: tuple[Price, ...]
+    embedding: tuple[Usage, ...]
+    costs: tuple[CostEvent, ...] = ()
+
+    def __call__(self, transaction: Transaction) -> None:
+        # The model's requests are billed even if another worker processed the same messages meanwhile.
+        self.costs = _record_costs(self.core, transaction, self.job, self.curated, self.prices, self.embedding)
+        if load_outcome(transaction, self.job.scope, self.job.record_ids) is None:
+            _commit(self.core, transaction, self.job, self.curated, self.proposed)
+
+
+async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationResult, prices: tuple[Price, ...]) -> None:
+    """Record a failed attempt, with the costs of the model's requests."""
+    event = _event(core, job, curated, SemanticGovernance())
+
+    def note(transaction: Transaction) -> tuple[CostEvent, ...]:
+        transaction.append_event(event)
+        return _record_costs(core, transaction, job, curated, prices)
+
+    costs = await core.store.write(grant, note)
+    if core.watcher is not None and costs:
+        core.watcher.on_costs(costs)
+
+
+def _record_costs(
+    core: Core,
+    transaction: Transaction,
+    job: Job,
+    curated: CurationResult | None,
+    prices: tuple[Price, ...],
+    embedding: tuple[Usage, ...] = (),
+) -> tuple[CostEvent, ...]:
+    """Write the cost events of the model and the embedder, charged to the call that caused the job."""
+    usage = (*_model_usage(core, job, curated), *embedding)
+    if not usage:
+        return ()
+    ledger, cause = PricedLedger(transaction, prices), job.cause or Cause()
+    return record_costs(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
+
+
+def _model_usage(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
+    """The model's metered usage; empty for a model that is not billed by requests."""
+    if curated is None or not curated.usage.requests:
+        return ()
+    model_usage = curated.usage
+    usage = Usage(
+        getattr(core.curator, "provider", _PROVIDER),
+        model=model_usage.model,
+        billing_type=BillingType.METERED_API,
+        input_tokens=model_usage.input_tokens,
+        output_tokens=model_usage.output_tokens,
+        details={"requests": model_usage.requests, "job": job.id},
+    )
+    return checked_usage((usage,), _PROVIDER)
+
+
+def _learnable_messages(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:
+    """The messages a model may see; none if no proposal from them could be accepted."""
+    evidence = EvidenceResolver(reader, scope)
+    shown, grounds = [], []
+    for message in map(evidence.message, message_ids):
+        # Tool output is excluded whatever its authority: strangers may have written it to steer the model.
+        if message is None or message.plane is not None or message.role is Role.TOOL:
+            continue
+        cited = evidence.cite(message)
+        if isinstance(cited, CitedMessage) and may_learn_from(cited.ground):
+            shown.append(message)
+            grounds.append(cited.ground)
+    return shown if any(can_accept(ground, Plane.LONG_TERM) for ground in grounds) else []
+
+
+def _to_candidates(job: Job, curated: CurationResult | None, shown: set[str]) -> list[ValidatedCandidate]:
+    """Convert a model's proposals to candidates. Citations of messages it was not shown are dropped."""
+    if curated is None:
+        return []
+    return [
+        ValidatedCandidate(
+            id=_proposal_id(job.id, place),
+            authority=None,
+            target=Plane.LONG_TERM,
+            privacy=CandidatePrivacy.STANDARD,
+            content=proposal.text,
+            sources=tuple(
+                CandidateSource(message_id, None, None) for message_id in proposal.evidence if message_id in shown
+            ),
+            worded_by_model=True,
+        )
+        for place, proposal in enumerate(curated.proposals)
+    ]
+
+
+def _proposal_id(job_id: str, place: int) -> str:
+    """The id of a proposal, the same in every attempt at the job."""
+    return f"{job_id.partition('.')[0]}/{place}"
+
+
+def _commit(
+    core: Core, transaction: Transaction, job: Job, curated: CurationResult | None, proposed: Sequence[IndexedCandidate]
+) -> None:
+    now = core.clock.now()
+    name = "none" if core.curator is None else core.curator.name
+    writer = CandidateAuthor(core, lasting_scope(job.scope), f"curator:{name}", _CEILING, now)
+    verdicts = write_candidates(transaction, writer, proposed)
+    usage = None if curated is None else curated.usage
+    transaction.append_event(_event(core, job, curated, SemanticGovernance(verdicts)))
+    body = {
+        "job": job.id,
+        "reason": NOTHING_TO_LEARN if curated is None else MAINTAINED,
+        "usage": usage and [usage.model, usage.requests, usage.input_tokens, usage.output_tokens],
+        "dropped": curated.dropped if curated else 0,
+        "verdicts": [verdict_to_json(verdict) for verdict in verdicts],
+    }
+    key = _outcome_key(job.scope, job.record_ids)
+    transaction.keep_answer(job.scope.partition, key, StoredResponse(key, json.dumps(body)), now)
+
+
+def _event(core: Core, job: Job, curated: CurationResult | None, governed: SemanticGovernance) -> Event:
+    """The event of one attempt: the model's usage and the counts of verdicts."""
+    usage = None if curated is None else curated.usage
+    failure = None if curated is None else curated.failure
+    return Event(
+        id=EventId(core.ids.new(ids.EVENT)),
+        kind=EventKind.MAINTENANCE,
+        scope=job.scope,
+        at=core.clock.now(),
+        record_key=job.id,
+        details={
+            "model": usage.model if usage else None,
+            "requests": usage.requests if usage else 0,
+            "input_tokens": usage.input_tokens if usage else 0,
+            "output_tokens": usage.output_tokens if usage else 0,
+            "dropped": curated.dropped if curated else 0,
+            "failure": failure.code if failure else None,
+            **{verdict.value: governed.count(verdict) for verdict in Verdict},
+        },
+    )

@@ -1,0 +1,244 @@
+"""`project`: a bounded block of memory for a model, with an audit of its contents.
+
+Ranks once over the records that a model in this conversation may see, adds the conversation's last messages in the
+model's view, and combines them with `domain/projection_block.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.lifecycle import Admission, ModeInput, admit
+from holdfast.domain.memory import GUARDED_PLANES
+from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.profiles import Pressure, backend_of, render_budget, scale_budget
+from holdfast.domain.projection_block import (
+    MemoryBlock,
+    PrivateGate,
+    RecentMessage,
+    assemble_block,
+    audit_sources,
+    private_gate,
+)
+from holdfast.domain.redaction import ReplayAudit, redact_turns
+from holdfast.domain.results import Hit
+from holdfast.domain.runtime_api.retrieval import (
+    MemoryProjectionReport,
+    MemoryProjectionRequest,
+    PrivateDisclosureIntegrity,
+    ProjectionAudit,
+    ProjectionContext,
+    ProjectionFaithfulness,
+    SourceAuthority,
+)
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
+from holdfast.domain.transcript_turns import View
+from holdfast.domain.type_checks import checked_instance
+from holdfast.ports import RankedCandidates, Reader
+from holdfast.runtime.gate import Core, Read
+from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
+from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.retrieval_context import (
+    RetrievalContext,
+    check_registries,
+    to_recalled_record,
+    validate_mode,
+)
+
+MAX_LEN = 10_000_000
+MAX_RECENT = 1_000
+# The minimum and the usual number of characters of a line in the block.
+_SHORT_RECORD_CHARS, _RECORD_CHARS = 40, 100
+_LEAST_RECORDS, _MOST_RECORDS = 8, 200
+
+
+@dataclass(frozen=True, slots=True)
+class RecentConversation:
+    """The last messages of the conversation that a model may see, and the audit of the withheld ones."""
+
+    messages: tuple[RecentMessage, ...] = ()
+    audit: ReplayAudit = field(default_factory=ReplayAudit)
+
+
+class ProjectionHits(NamedTuple):
+    """The best hits, and the number of candidates."""
+
+    hits: tuple[Hit, ...]
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True)
+class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
+    """Build the block. `last` is the conversation that the runtime committed last."""
+
+    action: ClassVar[Action] = Action.PROJECT
+    governance: Governance
+    request: MemoryProjectionRequest
+    last: MemoryScope | None = None
+    scope: Scope = field(init=False)
+    sight: RetrievalContext = field(init=False)
+    mode: ModeInput = field(init=False)
+    pressure: Pressure = field(init=False)
+
+    def __post_init__(self) -> None:
+        request = checked_instance(self.request, MemoryProjectionRequest)
+        checked_text(request.user_query, "user_query", max_chars=MAX_QUERY_CHARS)
+        checked_whole(request.system_max_len, "system_max_len", 1, MAX_LEN)
+        checked_whole(request.recent_messages_limit, "recent_messages_limit", 0, MAX_RECENT)
+        if request.provider_max_chars is not None:
+            checked_whole(request.provider_max_chars, "provider_max_chars", 1, MAX_LEN)
+        checked_flag(request.include_private, "include_private")
+        check_registries(request.tool_registry_refs)
+        mode, pressure = validate_mode(request.mode_input, request.pressure)
+        object.__setattr__(self, "mode", mode)
+        object.__setattr__(self, "pressure", pressure)
+        object.__setattr__(self, "sight", RetrievalContext.of(self.governance, request.scope, self.last))
+        object.__setattr__(self, "scope", self.sight.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        return await self.sight.prepare_query(core, grant, self.request.user_query)
+
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryProjectionReport:
+        thread = self.sight.thread(reader)
+        admission, gate = self._gate()
+        lately = self._recent_messages(reader, thread)
+        block, found = self._block(reader, self._rank(reader, prepared, thread, gate), lately)
+        audit = self._audit(block, found, lately, gate, thread, prepared)
+        private = sum(line.hit is not None and line.hit.plane in GUARDED_PLANES for line in block.lines)
+        cut = len(audit.cut_ids)
+        source_ids = {hit.id for hit in found.hits} | {message.id for message in lately.messages}
+        summary = f"{len(block.lines)} lines, {len(block.text)} of {audit.render_budget_chars} characters"
+        return MemoryProjectionReport(
+            system_memory_block=block.text,
+            context=_context(block, lately),
+            audit=audit,
+            projection_faithfulness=ProjectionFaithfulness(
+                lines=len(block.lines),
+                whole=len(block.lines) - cut,
+                cut=cut,
+                faithful=all(line.id in source_ids for line in block.lines),
+            ),
+            private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
+            lifecycle_report=lifecycle_report(
+                self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission
+            ),
+        )
+
+    def record_count(self, result: MemoryProjectionReport) -> int:
+        return result.projection_faithfulness.lines
+
+    def _gate(self) -> tuple[Admission, PrivateGate]:
+        admission = admit(self.action, self.mode, self.pressure)
+        capability = self.governance.catalogue["project_private_planes"]
+        return admission, private_gate(self.request.include_private, capability, admission, self.mode)
+
+    def _budgets(self) -> tuple[int, int]:
+        """The budgets of the source texts and of the block: the smallest limit, scaled down by the pressure."""
+        request, profile = self.request, self.governance.profile
+        render = render_budget(profile, request.system_max_len, request.provider_max_chars)
+        return scale_budget(profile.budget.source_chars, self.pressure), scale_budget(render, self.pressure)
+
+    def _rank(
+        self, reader: Reader, prepared: PreparedQuery, thread: Scope | None, gate: PrivateGate
+    ) -> RankedCandidates:
+        _, render = self._budgets()
+        top_k = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
+        # Only facts that are valid now.
+        options = self.sight.search_options(thread, top_k, prepared.now, private=gate.open)
+        return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, options)
+
+    def _block(
+        self, reader: Reader, ranked: RankedCandidates, lately: RecentConversation
+    ) -> tuple[MemoryBlock, ProjectionHits]:
+        """Fetch texts until the block is full: first as many as usually suffice, then the rest."""
+        source, render = self._budgets()
+        enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
+        found = to_hits(reader, ranked.best[:enough])
+        block = assemble_block(found, lately.messages, source, render)
+        if not block.full and len(ranked.best) > enough:
+            found += to_hits(reader, ranked.best[enough:])
+            block = assemble_block(found, lately.messages, source, render)
+        return block, ProjectionHits(found, ranked.candidates)
+
+    @property
+    def _recent_limit(self) -> int:
+        return min(self.request.recent_messages_limit, self.governance.budget.recent_messages)
+
+    def _recent_messages(self, reader: Reader, thread: Scope | None) -> RecentConversation:
+        limit = self._recent_limit
+        if thread is None or not limit:
+            return RecentConversation()
+        # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
+        shown = redact_turns(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
+        messages = [
+            RecentMessage(message.id, message.role, message.text, message.authority)
+            for turn in shown.turns
+            for message in turn.messages
+            if message.text is not None and message.authority is not None
+        ]
+        return RecentConversation(tuple(messages[-limit:]), shown.audit)
+
+    def _audit(
+        self,
+        block: MemoryBlock,
+        found: ProjectionHits,
+        lately: RecentConversation,
+        gate: PrivateGate,
+        thread: Scope | None,
+        prepared: PreparedQuery,
+    ) -> ProjectionAudit:
+        identity = self.governance.identity
+        source, render = self._budgets()
+        backend = backend_of(prepared.core.store.location)
+        return ProjectionAudit(
+            projection_id=f"prj_{block.fingerprint[:32]}",
+            profile=self.governance.profile.name,
+            identity=identity,
+            scope=self.sight.where,
+            memory_space_id=identity.space,
+            subject_id=identity.subject_id,
+            conversation_id=None if thread is None else thread.conversation,
+            pressure=self.pressure,
+            source_budget_chars=source,
+            render_budget_chars=render,
+            system_memory_chars=len(block.text),
+            injected=bool(block.text),
+            truncated=block.is_truncated or found.candidates > len(found.hits),
+            candidates=found.candidates,
+            private_gate=gate,
+            source_authority=_source_authority(block),
+            sources=audit_sources(
+                block, found.hits, len(lately.messages), backend, gate, in_conversation=thread is not None
+            ),
+            sections=block.sections(),
+            cut_ids=tuple(line.id for line in block.lines if line.cut),
+            omitted=block.omitted,
+            recent_messages_limit=self._recent_limit,
+        )
+
+
+def _context(block: MemoryBlock, lately: RecentConversation) -> ProjectionContext:
+    return ProjectionContext(
+        records=tuple(
+            to_recalled_record(line.hit, line.text, cut=line.cut) for line in block.lines if line.hit is not None
+        ),
+        recent_messages=tuple(
+            RecentMessage(line.recent.id, line.recent.role, line.text, line.recent.authority)
+            for line in block.lines
+            if line.recent is not None
+        ),
+        transcript=lately.audit,
+    )
+
+
+def _source_authority(block: MemoryBlock) -> SourceAuthority:
+    said = Counter(line.recent.authority.value for line in block.lines if line.recent is not None)
+    trusted = (line.hit.trust for line in block.lines if line.hit is not None and line.hit.trust is not None)
+    trust = Counter(found.name.lower() for found in trusted)
+    return SourceAuthority(dict(sorted(said.items())), dict(sorted(trust.items())))

@@ -1,0 +1,88 @@
+"""`recall` of the runtime: memories for a query, and matching messages of the current conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.memory import Plane
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.results import HitKind
+from holdfast.domain.runtime_api.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
+from holdfast.domain.type_checks import checked_instance
+from holdfast.ports import Reader
+from holdfast.runtime.gate import Core, Read
+from holdfast.runtime.recall import choose_hits
+from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
+from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.retrieval_context import RetrievalContext, check_registries, to_recalled_record
+
+MAX_LIMIT = 200
+MAX_PROCEDURAL_HITS = 4
+_CANDIDATES_PER_PLACE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RecallForHost(QueryRead, Read[PreparedQuery, MemoryRecallReport]):
+    """Recall for a query. `last` is the conversation that the runtime committed last."""
+
+    action: ClassVar[Action] = Action.RECALL
+    governance: Governance
+    request: MemoryRecallRequest
+    last: MemoryScope | None = None
+    scope: Scope = field(init=False)
+    sight: RetrievalContext = field(init=False)
+
+    def __post_init__(self) -> None:
+        request = checked_instance(self.request, MemoryRecallRequest)
+        checked_text(request.query, "query", max_chars=MAX_QUERY_CHARS)
+        checked_whole(request.limit, "limit", 1, MAX_LIMIT)
+        check_registries(request.tool_registry_refs)
+        object.__setattr__(self, "sight", RetrievalContext.of(self.governance, request.scope, self.last))
+        object.__setattr__(self, "scope", self.sight.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        return await self.sight.prepare_query(core, grant, self.request.query)
+
+    def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryRecallReport:
+        procedural, working = recall(reader, prepared, self.sight, self.request.query, self.request.limit)
+        found = len(procedural) + len(working.hits)
+        summary = f"{found} records of {working.candidates} candidates"
+        return MemoryRecallReport(
+            query=self.request.query,
+            procedural_hits=procedural,
+            working=working,
+            lifecycle_report=lifecycle_report(self.action, prepared.now, prepared.core.clock.now(), summary),
+        )
+
+    def record_count(self, result: MemoryRecallReport) -> int:
+        return len(result.procedural_hits) + len(result.working.hits)
+
+
+def recall(
+    reader: Reader, prepared: PreparedQuery, sight: RetrievalContext, query: str, limit: int
+) -> tuple[tuple[RecalledRecord, ...], WorkingRecall]:
+    """Return procedural memories, and the rest. One ranking, so both are the best of the same candidates."""
+    thread = sight.thread(reader)
+    top_k = limit * _CANDIDATES_PER_PLACE + MAX_PROCEDURAL_HITS
+    # Only facts that are valid now.
+    options = sight.search_options(thread, top_k, prepared.now)
+    ranked = prepared.core.searcher.rank(reader, sight.scope, query, prepared.vector, options)
+    found = to_hits(reader, ranked.best)
+    procedural = [hit for hit in found if hit.kind is HitKind.MEMORY and hit.plane is Plane.PROCEDURAL]
+    rest = [hit for hit in found if hit.plane is not Plane.PROCEDURAL]
+    chosen, omitted = choose_hits(rest, limit)
+    working = WorkingRecall(
+        hits=tuple(map(to_recalled_record, chosen)),
+        candidates=ranked.candidates,
+        omitted=omitted,
+        conversation=None if thread is None else key_of(thread),
+        embedder=prepared.core.embedder.fingerprint,
+        by_words_only=prepared.by_words_only,
+    )
+    return tuple(map(to_recalled_record, procedural[: min(limit, MAX_PROCEDURAL_HITS)])), working

@@ -1,0 +1,67 @@
+"""`repair_transcript`: report broken links between a conversation and its derived memories. Changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope, key_of
+from holdfast.domain.lifecycle import Trigger
+from holdfast.domain.redaction import clip_items
+from holdfast.domain.runtime_api.transcripts import MemoryTranscriptRepairReport
+from holdfast.domain.scope import Scope
+from holdfast.ports import Reader
+from holdfast.runtime.gate import Core, Read
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedCheck:
+    core: Core
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTranscript(Read[_PreparedCheck, MemoryTranscriptRepairReport]):
+    """Check a conversation and the references to it."""
+
+    action: ClassVar[Action] = Action.REPAIR_TRANSCRIPT
+    governance: Governance
+    address: ConversationAddress
+    scope: Scope
+
+    @classmethod
+    def of(cls, governance: Governance, where: MemoryScope) -> RepairTranscript:
+        address = ConversationAddress.of(governance, where)
+        return cls(governance, address, address.scope)
+
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedCheck:
+        return _PreparedCheck(core, core.clock.now())
+
+    def apply(self, reader: Reader, prepared: _PreparedCheck) -> MemoryTranscriptRepairReport:
+        thread = self.address.resolve(reader)
+        most = self.governance.budget.transcript.repair_issues
+        found = reader.check_transcript(thread, most + 1)
+        issues, cut = clip_items(found.issues, most)
+        summary = f"{len(issues)} issues in {found.checked_turns} turns and {found.checked_derived_refs} references"
+        return MemoryTranscriptRepairReport(
+            key=key_of(thread),
+            checked_turns=found.checked_turns,
+            checked_derived_refs=found.checked_derived_refs,
+            issues=issues,
+            profile_budget_applied=cut,
+            fail_closed=bool(issues),
+            lifecycle_report=lifecycle_report(
+                self.action,
+                prepared.started_at,
+                prepared.core.clock.now(),
+                summary,
+                trigger=Trigger.OPERATOR_REQUESTED,
+            ),
+        )
+
+    def record_count(self, result: MemoryTranscriptRepairReport) -> int:
+        return result.checked_turns

@@ -1,0 +1,107 @@
+"""Shared by recall, projection and inspection: request validation, and the filter for what a model may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.domain.access import Grant, readable_partitions
+from holdfast.domain.conditions import ModelContextCondition
+from holdfast.domain.governance import Governance
+from holdfast.domain.identity import MemoryScope
+from holdfast.domain.lifecycle import ModeInput, checked_mode
+from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES
+from holdfast.domain.profiles import Pressure, pressure_of
+from holdfast.domain.results import Hit
+from holdfast.domain.runtime_api.retrieval import RecalledRecord, ToolRegistryRef
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.domain.type_checks import checked_instance
+from holdfast.errors import InvalidInput
+from holdfast.ports import Reader, SearchOptions
+from holdfast.runtime.gate import Core
+from holdfast.runtime.search import PreparedQuery, prepare_query
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress
+
+MAX_REGISTRIES = 64
+_NAME_CHARS = 256
+
+
+def validate_mode(mode_input: object, pressure: object) -> tuple[ModeInput, Pressure]:
+    """Validate the host's mode, and return it with the higher of its two pressures."""
+    mode = checked_mode(mode_input)
+    return mode, max(pressure_of(pressure), pressure_of(mode.pressure), key=list(Pressure).index)
+
+
+def check_registries(refs: object) -> None:
+    """Validate tool registries. They are not used yet, but invalid ones are refused."""
+    if not isinstance(refs, tuple) or len(refs) > MAX_REGISTRIES:
+        raise InvalidInput("tool_registry_refs", f"must be a tuple of at most {MAX_REGISTRIES} ToolRegistryRef")
+    for ref in refs:
+        checked_instance(ref, ToolRegistryRef, "tool_registry_refs")
+        for name in ToolRegistryRef.__slots__:
+            checked_text(getattr(ref, name), f"tool_registry_refs.{name}", max_chars=_NAME_CHARS)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalContext:
+    """The memory to read, and the conversation it is read from, if any."""
+
+    governance: Governance
+    address: ConversationAddress | None
+
+    @classmethod
+    def of(cls, governance: Governance, given: MemoryScope | None, last: MemoryScope | None) -> RetrievalContext:
+        """Use the given conversation, else the one committed last."""
+        where = last if given is None else given
+        return cls(governance, None if where is None else ConversationAddress.of(governance, where))
+
+    @property
+    def where(self) -> MemoryScope | None:
+        return None if self.address is None else self.address.where
+
+    @property
+    def scope(self) -> Scope:
+        """The whole memory: learned memories belong to no conversation."""
+        return self.governance.identity.scope
+
+    def thread(self, reader: Reader) -> Scope | None:
+        return None if self.address is None else self.address.resolve(reader)
+
+    async def prepare_query(self, core: Core, grant: Grant, query: str) -> PreparedQuery:
+        """Prepare the query for ranking."""
+        thread = None if self.address is None else self.address.stated
+        if self.address is not None and self.address.where.conversation_id is None:
+            # Only the store can resolve a chat id to its conversation.
+            thread = await core.store.read(grant, self.address.resolve)
+        return await prepare_query(core, grant, query, self.search_options(thread))
+
+    def search_options(
+        self, thread: Scope | None, top_k: int = 1, valid_at: datetime | None = None, *, private: bool = False
+    ) -> SearchOptions:
+        """Search options limited to what a model in that conversation may see; guarded planes only with `private`."""
+        return SearchOptions(
+            top_k=top_k,
+            planes=OPEN_PLANES | GUARDED_PLANES if private else None,
+            valid_at=valid_at,
+            condition=ModelContextCondition(tuple(sorted(readable_partitions(self.scope))), thread),
+        )
+
+
+def to_recalled_record(hit: Hit, text: str | None = None, *, cut: bool = False) -> RecalledRecord:
+    """Convert a hit for a report. A message is not listed as its own evidence."""
+    return RecalledRecord(
+        id=hit.id,
+        kind=hit.kind,
+        plane=hit.plane,
+        text=hit.text if text is None else text,
+        score=hit.score,
+        trust=hit.trust,
+        recorded_at=hit.recorded_at,
+        said_at=hit.said_at,
+        sender=hit.sender,
+        role=hit.role,
+        source=hit.source,
+        evidence_ids=tuple(link.message_id for link in hit.evidence if link.message_id != hit.id),
+        cut=cut,
+    )

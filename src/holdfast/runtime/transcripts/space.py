@@ -1,0 +1,333 @@
+"""`export_space` and `import_space`: all records of one space as a file with checksums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from holdfast.domain.access import Action, Grant
+from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
+from holdfast.domain.events import EventKind
+from holdfast.domain.governance import Governance
+from holdfast.domain.ids import EventId, OperationId
+from holdfast.domain.lifecycle import (
+    Admission,
+    Disposition,
+    LifecycleReport,
+    ModeInput,
+    Trigger,
+    admit,
+    checked_mode,
+)
+from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Status
+from holdfast.domain.numbers import checked_flag
+from holdfast.domain.runtime_api.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
+from holdfast.domain.scope import Scope
+from holdfast.domain.space_file import (
+    SpaceFileHeader,
+    SpaceFileWriter,
+    VerifiedSpaceFile,
+    read_records,
+    verify_space_file,
+)
+from holdfast.domain.transcript_turns import View
+from holdfast.domain.view_access import check_view
+from holdfast.errors import InvalidInput
+from holdfast.loops import run_in_thread
+from holdfast.ports import Reader, Transaction
+from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.transcripts.archive import archive_memory, archive_resource, archive_turns
+from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.manifest_and_events import append_event
+from holdfast.runtime.transcripts.record_import import IndexedRecord, RecordImporter, index_records
+
+Tell = Callable[[int, int], None]
+_PAGE = 256
+# Maximum size of one commit of an import.
+_CHUNK_RECORDS = 256
+_CHUNK_CHARS = 1_000_000
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Ignore progress reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedSpace:
+    core: Core
+    started_at: datetime
+    admission: Admission
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSpace(Read[_PreparedSpace, MemorySpaceExportReport]):
+    """Write a space to `sink`, line by line, from one snapshot: a single read transaction, however long it takes.
+
+    Private content is included only on request, for an operator that may read the raw view: private authorities and
+    planes, deferred memories, evidence, and aliases.
+    """
+
+    action: ClassVar[Action] = Action.EXPORT_SPACE
+    governance: Governance
+    include_private: bool
+    sink: Callable[[bytes], None] = field(repr=False)
+    mode_input: ModeInput = field(default_factory=ModeInput)
+    tell: Tell = ignore_progress
+
+    def __post_init__(self) -> None:
+        checked_flag(self.include_private, "include_private")
+        checked_mode(self.mode_input)
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        return Scope(space=self.governance.identity.space)
+
+    async def prepare(self, core: Core, grant: Grant) -> _PreparedSpace:
+        if self.include_private:
+            check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
+        return _PreparedSpace(core, core.clock.now(), admit(self.action, self.mode_input))
+
+    def apply(self, reader: Reader, prepared: _PreparedSpace) -> MemorySpaceExportReport:
+        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
+            return self._report(prepared, SpaceCounts(), None, 0)
+        export = _SpaceExport(self, reader, prepared).run()
+        counts = SpaceCounts(
+            turns=export.writer.counts["turn"],
+            messages=export.messages,
+            resources=export.writer.counts["resource"],
+            memories=export.writer.counts["memory"],
+            aliases=export.writer.counts["alias"],
+            redacted=export.withheld,
+        )
+        return self._report(prepared, counts, export.writer.content_fingerprint, export.writer.size_bytes)
+
+    def _report(
+        self, prepared: _PreparedSpace, counts: SpaceCounts, fingerprint: str | None, size: int
+    ) -> MemorySpaceExportReport:
+        accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
+        return MemorySpaceExportReport(
+            accepted=accepted,
+            space=self.scope.space,
+            include_private=self.include_private,
+            counts=counts,
+            content_fingerprint=fingerprint,
+            size_bytes=size,
+            content=None,
+            path=None,
+            lifecycle_report=_lifecycle_report(
+                self.action, prepared, f"{counts.turns} turns, {counts.memories} memories, {size} bytes"
+            ),
+        )
+
+    def record_count(self, result: MemorySpaceExportReport) -> int:
+        return result.counts.messages + result.counts.memories
+
+
+class _SpaceExport:
+    """One export of a space in progress."""
+
+    def __init__(self, verb: ExportSpace, reader: Reader, prepared: _PreparedSpace) -> None:
+        self.writer = SpaceFileWriter()
+        self.messages = self.withheld = 0
+        self._verb = verb
+        self._reader = reader
+        self._private = verb.include_private
+        self._at = prepared.started_at
+        counts = reader.counts(prepared.core.embedder.fingerprint, prepared.core.analyzer.version)
+        self._total = counts["messages"] + counts["memories"]
+        self._done = 0
+
+    def run(self) -> _SpaceExport:
+        self._verb.sink(self.writer.header(SpaceFileHeader(self._verb.scope.space, self._at, self._private)))
+        for part in (self._turns(), self._memories(), self._resources(), self._aliases() if self._private else ()):
+            for archived in part:
+                self._verb.sink(self.writer.line(archived))
+        self._verb.sink(self.writer.trailer())
+        return self
+
+    def _report_progress(self, by: int) -> None:
+        self._done += by
+        self._verb.tell(min(self._done, self._total), self._total)
+
+    def _turns(self) -> Iterator[ArchivedTurn]:
+        view = View.RAW_OWNER_ONLY if self._private else View.EXPORT
+        for thread in self._threads():
+            after = 0
+            while turns := self._reader.turns(thread, after, _PAGE):
+                after = turns[-1].sequence
+                archived, withheld = archive_turns(self._reader, thread, turns, view)
+                self.messages += sum(len(turn.messages) for turn in archived)
+                self.withheld += withheld
+                yield from archived
+                self._report_progress(sum(len(turn.messages) for turn in turns))
+
+    def _threads(self) -> list[Scope]:
+        """All conversations, in the same order in every store. Holds their names in memory, not their content."""
+        found: list[Scope] = []
+        while page := self._reader.threads(found[-1] if found else None, _PAGE):
+            found += [summary.thread for summary in page]
+        return sorted(found, key=lambda thread: (thread.partition, sorted(thread.given().items())))
+
+    def _memories(self) -> Iterator[ArchivedMemory]:
+        after = ""
+        while page := self._reader.memories(after, _PAGE):
+            after = page[-1][0].id
+            links = self._reader.links([revisions[0].id for revisions in page]) if self._private else {}
+            for revisions in page:
+                if self._private or _is_public(revisions):
+                    yield archive_memory(revisions, links)
+            self._report_progress(len(page))
+
+    def _resources(self) -> Iterator[Archived]:
+        before: str | None = None
+        while page := self._reader.resources(before, _PAGE):
+            before = page[-1].id
+            yield from map(archive_resource, page)
+
+    def _aliases(self) -> Iterator[Archived]:
+        for partition in sorted(self._reader.partitions()):
+            after = b""
+            while page := self._reader.aliases(partition, after, _PAGE):
+                after = page[-1].key
+                for kept in page:
+                    yield ArchivedAlias(kept.thread, kept.key.hex(), kept.trusted, kept.recorded_at)
+
+
+def _is_public(revisions: Sequence[MemoryRecord]) -> bool:
+    """True if no revision is private: one private revision withholds all, because the others may say the same."""
+    return all(each.plane not in GUARDED_PLANES and each.status is Status.ACCEPTED for each in revisions)
+
+
+# --- import -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _ImportedSpace(_PreparedSpace):
+    found: VerifiedSpaceFile | None = None
+    taken: Taken = field(default_factory=Taken)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
+    """Import a space. The whole file is verified before anything is written; then it is imported in several commits.
+
+    An interrupted import can be repeated: existing records are recognized by their ids.
+    """
+
+    action: ClassVar[Action] = Action.IMPORT_SPACE
+    governance: Governance
+    source: Callable[[], Iterable[bytes]] = field(repr=False)
+    mode_input: ModeInput = field(default_factory=ModeInput)
+    tell: Tell = ignore_progress
+
+    def __post_init__(self) -> None:
+        checked_mode(self.mode_input)
+        if not callable(self.source):
+            raise InvalidInput("path", "is missing, and so is the content; give one of them to import")
+
+    @property
+    def scope(self) -> Scope:  # type: ignore[override]
+        return Scope(space=self.governance.identity.space)
+
+    async def prepare(self, core: Core, grant: Grant) -> _ImportedSpace:
+        started_at, admission = core.clock.now(), admit(self.action, self.mode_input)
+        if admission.disposition is not Disposition.EXECUTE_NOW:
+            return _ImportedSpace(core, started_at, admission)
+        space = self.scope.space
+        found = await run_in_thread(lambda: verify_space_file(self.source(), space))
+        intake = RecordImporter(
+            core=core,
+            messages_home=None if found.header.space == space else space,
+            memories_home=None if found.header.space == space else space,
+            author=str(grant.actor),
+            keep_author=True,
+        )
+        taken, done = Taken(), 0
+        chunks = _chunks(read_records(self.source(), space))
+        while chunk := await run_in_thread(lambda: next(chunks, None)):
+            prepared = await index_records(core, chunk)
+            taken += await core.store.write(grant, partial(_import_records, intake, prepared))
+            done += len(chunk)
+            self.tell(done, found.records)
+        return _ImportedSpace(core, started_at, admission, found, taken)
+
+    def apply(self, transaction: Transaction, prepared: _ImportedSpace) -> MemorySpaceImportReport:
+        found, taken = prepared.found, prepared.taken
+        event_id: EventId | None = None
+        if found is not None and taken.changed:
+            event_id = append_event(
+                transaction,
+                prepared.core,
+                EventKind.OPERATOR,
+                self.scope,
+                keep=self.governance.budget.events,
+                content_hash=found.content_fingerprint,
+                details={"operation": self.action.value, "turns": taken.turns, "memories": taken.memories},
+            )
+        summary = f"{taken.turns} turns, {taken.memories} memories, {taken.known} known"
+        return MemorySpaceImportReport(
+            accepted=found is not None,
+            changed=taken.changed,
+            space=self.scope.space,
+            origin_space=None if found is None else found.header.space,
+            content_fingerprint=None if found is None else found.content_fingerprint,
+            taken=taken,
+            lifecycle_report=_lifecycle_report(
+                self.action, prepared, summary, changed=taken.changed, event_id=event_id
+            ),
+        )
+
+    async def finish(
+        self, core: Core, result: MemorySpaceImportReport, operation_id: OperationId
+    ) -> MemorySpaceImportReport:
+        if result.changed:
+            core.wake()
+        return result
+
+    def record_count(self, result: MemorySpaceImportReport) -> int:
+        return result.taken.messages + result.taken.memories
+
+
+def _import_records(intake: RecordImporter, records: Sequence[IndexedRecord], transaction: Transaction) -> Taken:
+    taken = Taken()
+    for record in records:
+        taken += intake.import_record(transaction, record)
+    return taken
+
+
+def _chunks(found: Iterator[Archived]) -> Iterator[list[Archived]]:
+    chunk: list[Archived] = []
+    chars = 0
+    for archived in found:
+        chunk.append(archived)
+        chars += _text_chars(archived)
+        if len(chunk) == _CHUNK_RECORDS or chars >= _CHUNK_CHARS:
+            yield chunk
+            chunk, chars = [], 0
+    if chunk:
+        yield chunk
+
+
+def _text_chars(archived: Archived) -> int:
+    if isinstance(archived, ArchivedTurn):
+        return sum(len(message.text or "") for message in archived.messages)
+    return sum(len(revision.text) for revision in archived.revisions) if isinstance(archived, ArchivedMemory) else 0
+
+
+def _lifecycle_report(
+    action: Action, prepared: _PreparedSpace, summary: str, *, changed: bool = False, event_id: EventId | None = None
+) -> LifecycleReport:
+    refused = prepared.admission.disposition is not Disposition.EXECUTE_NOW
+    return lifecycle_report(
+        action,
+        prepared.started_at,
+        prepared.core.clock.now(),
+        f"{prepared.admission.reason}" if refused else summary,
+        changed=changed,
+        trigger=Trigger.SNAPSHOT_TRANSFER,
+        admission=prepared.admission,
+        event_id=event_id,
+    )

@@ -1,0 +1,179 @@
+"""Convert a host's messages to stored turns; shared by commit and finalize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from holdfast.domain import ids
+from holdfast.domain.governance import Governance
+from holdfast.domain.ids import JobId, MessageId, TurnId
+from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.metadata import check_metadata
+from holdfast.domain.numbers import checked_whole
+from holdfast.domain.runtime_api.transcripts import TurnMessage
+from holdfast.domain.scope import Scope
+from holdfast.domain.text import checked_text
+from holdfast.domain.transcript import Draft, Role
+from holdfast.domain.transcript_turns import (
+    MAX_TURN_HOST_REFS,
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    Utterance,
+    checked_member,
+)
+from holdfast.domain.type_checks import checked_instance, checked_instances
+from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
+from holdfast.runtime.gate import Core
+from holdfast.runtime.indexing import IndexedText
+
+T = TypeVar("T")
+
+# Leaves room for the suffixes of a turn's parts and messages.
+MAX_TURN_ID_CHARS = 200
+_JOB_MESSAGES = 500
+
+AUTHORITY_OF: Mapping[Role, Authority] = {
+    Role.USER: Authority.USER_ASSERTED,
+    Role.ASSISTANT: Authority.ASSISTANT_UTTERANCE,
+    Role.TOOL: Authority.RUNTIME_OBSERVATION,
+    Role.SYSTEM: Authority.RUNTIME_OBSERVATION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ValidatedMessage:
+    """A validated message and its authority."""
+
+    draft: Draft
+    authority: Authority
+
+    @property
+    def role_and_text(self) -> Utterance:
+        return Utterance(self.draft.role, self.draft.text)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """A turn's attribution, delivery status and host references."""
+
+    attribution: ActorAttribution | None = None
+    delivery: DeliveryStatus | None = None
+    host_refs: tuple[HostOpaqueRef, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.attribution is not None:
+            checked_instance(self.attribution, ActorAttribution, "attribution")
+        if self.delivery is not None:
+            object.__setattr__(self, "delivery", checked_member(DeliveryStatus, self.delivery, "delivery_status"))
+        refs = checked_instances(self.host_refs, HostOpaqueRef, "host_refs")
+        checked_whole(len(refs), "host_refs", 0, MAX_TURN_HOST_REFS)
+        object.__setattr__(self, "host_refs", refs)
+
+
+def validate_turn_id(turn_id: object) -> str:
+    return checked_text(turn_id, "turn_id", max_chars=MAX_TURN_ID_CHARS)
+
+
+def validate_message(
+    message: TurnMessage, governance: Governance, attribution: ActorAttribution | None, *, external: bool = False
+) -> ValidatedMessage:
+    """Validate a message. With `external`, tool output is external content, not the runtime's own observation."""
+    role = checked_member(Role, message.role, "role")
+    default = AUTHORITY_OF[role]
+    if external and role is Role.TOOL:
+        default = Authority.EXTERNAL_CONTENT
+    authority = default if message.authority is None else checked_member(Authority, message.authority, "authority")
+    draft = Draft(
+        text=message.text,
+        sender=message.sender or _sender(role, governance, attribution),
+        role=role,
+        said_at=message.said_at,
+        external_id=message.message_id,
+        metadata=message.metadata,
+    )
+    return ValidatedMessage(draft, authority)
+
+
+def _sender(role: Role, governance: Governance, attribution: ActorAttribution | None) -> str | None:
+    """The default sender: for the user the turn's speaker, else the subject; for the assistant its agent."""
+    identity, who = governance.identity, attribution or ActorAttribution()
+    if role is Role.USER:
+        return who.speaker_id or identity.subject_id
+    return who.agent_id or identity.agent_id if role is Role.ASSISTANT else None
+
+
+def with_metadata(given: ValidatedMessage, more: Mapping[str, str]) -> ValidatedMessage:
+    if not more:
+        return given
+    metadata = {**given.draft.metadata, **more}
+    check_metadata(metadata)
+    return replace(given, draft=replace(given.draft, metadata=metadata))
+
+
+def with_message_id(given: ValidatedMessage, turn_id: str, place: int) -> ValidatedMessage:
+    """Derive a missing message id from its turn's, so that a forgotten message does not return with the turn."""
+    if given.draft.external_id is not None:
+        return given
+    return replace(given, draft=replace(given.draft, external_id=f"{turn_id}#message={place}"))
+
+
+def new_turn(
+    core: Core,
+    thread: Scope,
+    turn_id: str,
+    messages: Iterable[tuple[ValidatedMessage, IndexedText]],
+    circumstances: TurnContext,
+    now: datetime,
+) -> NewTurn:
+    return NewTurn(
+        id=TurnId(core.ids.new(ids.TURN)),
+        scope=thread,
+        source=None,
+        recorded_at=now,
+        messages=[_new_message(core, given, entry, now) for given, entry in messages],
+        external_id=turn_id,
+        delivery=circumstances.delivery,
+        attribution=circumstances.attribution,
+        host_refs=circumstances.host_refs,
+    )
+
+
+def _new_message(core: Core, given: ValidatedMessage, entry: IndexedText, now: datetime) -> NewMessage:
+    draft = given.draft
+    return NewMessage(
+        id=MessageId(core.ids.new(ids.MESSAGE)),
+        text=draft.text,
+        sender=draft.sender,
+        role=draft.role,
+        said_at=draft.said_at or now,
+        # Identified by its turn's id and its own, never by its time.
+        said_at_given=False,
+        external_id=draft.external_id,
+        metadata=draft.metadata,
+        analysis=entry.analysis,
+        vectors=entry.vectors,
+        authority=given.authority,
+    )
+
+
+def new_ids(stored: StoredMessages) -> tuple[MessageId, ...]:
+    found = (stored.ids[index] for index in sorted(stored.new))
+    return tuple(each for each in found if each is not None)
+
+
+def queue_indexing(transaction: Transaction, core: Core, scope: Scope, waiting: Sequence[str]) -> tuple[JobId, ...]:
+    """Queue jobs that make the missing vectors of these messages."""
+    now = core.clock.now()
+    return tuple(
+        transaction.enqueue(
+            JobId(core.ids.new(ids.JOB)),
+            NewJob(JobKind.INDEX, scope, tuple(waiting[start : start + _JOB_MESSAGES])),
+            now,
+        )
+        for start in range(0, len(waiting), _JOB_MESSAGES)
+    )
