@@ -32,6 +32,7 @@ check: $(VENV)/.tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tools/check_words.py
 
 format: $(VENV)/.tests
 	$(BIN)/ruff format .

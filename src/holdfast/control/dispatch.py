@@ -46,7 +46,7 @@ async def call_provider(
         raise _capability_error(binding, needs)
     if provider.outside:
         return await _call_external(core, call, binding, work, check, needs, also, timeout_seconds)
-    beneath = call if also is None else call.nested(lambda transaction, _: also(transaction))
+    beneath = call if also is None else call.run_nested(lambda transaction, _: also(transaction))
     result = describe_response(await work(provider.open(binding.config, {}, beneath)))
     return _build_result(call, binding, result)
 

@@ -179,13 +179,13 @@ def read_turn(given: object, space: str) -> ArchivedTurn:
     found = _FieldReader(given, "turn")
     turn = ArchivedTurn(
         scope=found.scope("scope", space),
-        id=found.required("id", checked_id),
-        state=found.required("state", _member(TranscriptState)),
-        committed_at=found.required("committed_at", checked_time),
+        id=found.read_required("id", checked_id),
+        state=found.read_required("state", _member(TranscriptState)),
+        committed_at=found.read_required("committed_at", checked_time),
         messages=found.sequence("messages", _message, MAX_MESSAGES),
-        source=found.optional("source", _name),
-        delivery=found.optional("delivery", _member(DeliveryStatus)),
-        attribution=found.optional("attribution", _attribution) or ActorAttribution(),
+        source=found.read_optional("source", _name),
+        delivery=found.read_optional("delivery", _member(DeliveryStatus)),
+        attribution=found.read_optional("attribution", _attribution) or ActorAttribution(),
         host_refs=found.sequence("host_refs", _host_ref, MAX_TURN_HOST_REFS),
     )
     found.refuse_unknown()
@@ -210,7 +210,7 @@ def _check_turn(turn: ArchivedTurn) -> None:
 def read_memory(given: object, space: str) -> ArchivedMemory:
     found = _FieldReader(given, "memory")
     memory = ArchivedMemory(
-        id=found.required("id", _own_id),
+        id=found.read_required("id", _own_id),
         revisions=found.sequence("revisions", lambda value, name: _revision(value, space), MAX_REVISIONS),
     )
     found.refuse_unknown()
@@ -228,16 +228,16 @@ def _revision(given: object, space: str) -> ArchivedRevision:
     found = _FieldReader(given, "revisions")
     revision = ArchivedRevision(
         scope=found.scope("scope", space),
-        plane=found.required("plane", _member(Plane)),
-        text=found.required("text", checked_text),
-        trust=found.required("trust", _member(Trust)),
-        status=found.required("status", _member(Status)),
-        validity=found.optional("validity", _validity) or Validity(),
-        recorded_at=found.required("recorded_at", checked_time),
-        source=found.optional("source", _name),
-        author=found.optional("author", _name),
-        reason=found.optional("reason", lambda value, name: checked_text(value, name, max_chars=MAX_REASON_CHARS)),
-        metadata=found.optional("metadata", _metadata) or {},
+        plane=found.read_required("plane", _member(Plane)),
+        text=found.read_required("text", checked_text),
+        trust=found.read_required("trust", _member(Trust)),
+        status=found.read_required("status", _member(Status)),
+        validity=found.read_optional("validity", _validity) or Validity(),
+        recorded_at=found.read_required("recorded_at", checked_time),
+        source=found.read_optional("source", _name),
+        author=found.read_optional("author", _name),
+        reason=found.read_optional("reason", lambda value, name: checked_text(value, name, max_chars=MAX_REASON_CHARS)),
+        metadata=found.read_optional("metadata", _metadata) or {},
         evidence=found.sequence("evidence", _own_id, MAX_EVIDENCE),
     )
     found.refuse_unknown()
@@ -249,17 +249,17 @@ def _revision(given: object, space: str) -> ArchivedRevision:
 def _resource(given: object, space: str) -> ArchivedResource:
     found = _FieldReader(given, "resource")
     resource = ArchivedResource(
-        id=found.required("id", _own_id),
+        id=found.read_required("id", _own_id),
         scope=found.scope("scope", space),
-        name=found.required("name", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)),
-        media_type=found.required("media_type", _name),
-        sha256=found.required("sha256", lambda value, name: _hexadecimal(value, name, 32)),
-        bytes=found.required("bytes", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
-        chunks=found.required("chunks", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
-        external_uri=found.optional(
+        name=found.read_required("name", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)),
+        media_type=found.read_required("media_type", _name),
+        sha256=found.read_required("sha256", lambda value, name: _hexadecimal(value, name, 32)),
+        bytes=found.read_required("bytes", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
+        chunks=found.read_required("chunks", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
+        external_uri=found.read_optional(
             "external_uri", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)
         ),
-        recorded_at=found.required("recorded_at", checked_time),
+        recorded_at=found.read_required("recorded_at", checked_time),
     )
     found.refuse_unknown()
     return resource
@@ -269,9 +269,9 @@ def _alias(given: object, space: str) -> ArchivedAlias:
     found = _FieldReader(given, "alias")
     alias = ArchivedAlias(
         thread=found.scope("thread", space),
-        key=found.required("key", lambda value, name: _hexadecimal(value, name, _KEY_BYTES)),
-        trusted=found.required("trusted", checked_flag),
-        recorded_at=found.required("recorded_at", checked_time),
+        key=found.read_required("key", lambda value, name: _hexadecimal(value, name, _KEY_BYTES)),
+        trusted=found.read_required("trusted", checked_flag),
+        recorded_at=found.read_required("recorded_at", checked_time),
     )
     found.refuse_unknown()
     if alias.thread.conversation is None:
@@ -282,17 +282,17 @@ def _alias(given: object, space: str) -> ArchivedAlias:
 def _message(given: object, name: str) -> ArchivedMessage:
     found = _FieldReader(given, name)
     message = ArchivedMessage(
-        id=found.required("id", _own_id),
-        role=found.required("role", _member(Role)),
-        text=found.optional("text", checked_text),
-        authority=found.optional("authority", _member(Authority)) or Authority.LEGACY_TRANSCRIPT,
-        sender=found.optional("sender", _name),
-        said_at=found.optional("said_at", checked_time),
-        external_id=found.optional(
+        id=found.read_required("id", _own_id),
+        role=found.read_required("role", _member(Role)),
+        text=found.read_optional("text", checked_text),
+        authority=found.read_optional("authority", _member(Authority)) or Authority.LEGACY_TRANSCRIPT,
+        sender=found.read_optional("sender", _name),
+        said_at=found.read_optional("said_at", checked_time),
+        external_id=found.read_optional(
             "external_id", lambda value, part: checked_text(value, part, max_chars=MAX_EXTERNAL_ID_CHARS)
         ),
-        metadata=found.optional("metadata", _metadata) or {},
-        superseded_at=found.optional("superseded_at", checked_time),
+        metadata=found.read_optional("metadata", _metadata) or {},
+        superseded_at=found.read_optional("superseded_at", checked_time),
     )
     found.refuse_unknown()
     return message
@@ -305,12 +305,12 @@ class _FieldReader:
         self._where = where
         self._left = dict(_mapping(given, where))
 
-    def required(self, name: str, check: Callable[[Any, str], T]) -> T:
+    def read_required(self, name: str, check: Callable[[Any, str], T]) -> T:
         if self._left.get(name) is None:
             raise InvalidInput(name, f"is missing in this {self._where}")
         return check(self._left.pop(name), name)
 
-    def optional(self, name: str, check: Callable[[Any, str], T]) -> T | None:
+    def read_optional(self, name: str, check: Callable[[Any, str], T]) -> T | None:
         value = self._left.pop(name, None)
         return None if value is None else check(value, name)
 
@@ -365,7 +365,7 @@ def _metadata(value: object, name: str) -> Metadata:
 
 def _validity(value: object, name: str) -> Validity:
     found = _FieldReader(value, name)
-    validity = Validity(found.optional("since", checked_time), found.optional("until", checked_time))
+    validity = Validity(found.read_optional("since", checked_time), found.read_optional("until", checked_time))
     found.refuse_unknown()
     return validity
 

@@ -62,10 +62,10 @@ class ConfiguredProvider(ABC, Generic[C]):
         return self._read(config).model_dump(mode="json")
 
     def open(self, config: Mapping[str, Any], secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
-        return self.open_adapter(self._read(config), secrets, beneath)
+        return self.opened(self._read(config), secrets, beneath)
 
     @abstractmethod
-    def open_adapter(self, config: C, secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
+    def opened(self, config: C, secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
         """Return an adapter for a configuration. `secrets` are its resolved secrets by path: `key`, `server.key`."""
 
     def _read(self, config: Mapping[str, Any]) -> C:

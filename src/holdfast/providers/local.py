@@ -113,9 +113,7 @@ class LocalProvider(ConfiguredProvider[LocalConfiguration]):
     )
     configuration = LocalConfiguration
 
-    def open_adapter(
-        self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None
-    ) -> Adapter:
+    def opened(self, config: LocalConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None) -> Adapter:
         if beneath is None:
             raise ProviderMisconfigured(f"{LOCAL} runs inside a call, and was opened without one")
         return LocalAdapter(config, beneath)

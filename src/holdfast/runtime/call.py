@@ -248,7 +248,7 @@ class Call:
             result = await self._step(self._core.store.read, grant, lambda reader: apply_read(verb, reader, prepared))
         return await verb.finish(self._core, result, self._entry.done_by)  # type: ignore[no-any-return]
 
-    def nested(self, also: Callable[[Transaction, Any], None]) -> NestedCall:
+    def run_nested(self, also: Callable[[Transaction, Any], None]) -> NestedCall:
         """This call as a nested call for an adapter; `also` runs in the commit of whatever it writes."""
         return _CallWithEffect(self, also)
 

@@ -135,7 +135,7 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
         return await finish_receipt(core, result, operation_id)
 
-    def touched(self, result: ForgetReceipt) -> int:
+    def record_count(self, result: ForgetReceipt) -> int:
         return result.tombstones
 
 

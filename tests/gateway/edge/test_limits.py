@@ -10,7 +10,7 @@ import pytest
 from edged import Line, Running, request, running
 
 from holdfast.gateway.edge import body_limits, rate_limit
-from holdfast.gateway.edge.exchange import Exchange, Refused
+from holdfast.gateway.edge.exchange import EdgeRefusal, Exchange
 
 KEY = "uk_canary-key-that-nobody-may-see"
 MB = 1024 * 1024
@@ -267,7 +267,7 @@ def test_a_bucket_fills_evenly_and_their_number_is_bounded(monkeypatch: pytest.M
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": (address, 1)}
         try:
             limiter._charge(Exchange(scope))
-        except Refused:
+        except EdgeRefusal:
             return False
         return True
 

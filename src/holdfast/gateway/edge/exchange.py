@@ -40,7 +40,7 @@ _READ = frozenset(
 )
 
 
-class Refused(HTTPException):
+class EdgeRefusal(HTTPException):
     """The edge refuses this request; `Exchange.refusal` says why. A response of the routes is not sent.
 
     A subclass of Starlette's HTTPException, so that the framework does not treat it as an internal error.
@@ -111,10 +111,12 @@ class Exchange:
         """The template of the matched route, never the path: a path may contain a user id."""
         return getattr(self.scope.get("route"), "path", UNMATCHED)
 
-    def refuse(self, status: int, code: str, detail: str, headers: Headers = (), *, hang_up: bool = False) -> Refused:
+    def refuse(
+        self, status: int, code: str, detail: str, headers: Headers = (), *, hang_up: bool = False
+    ) -> EdgeRefusal:
         """Return the error to raise. `hang_up`: close the connection after the response."""
         self.refusal = Refusal(status, code, detail, headers, hang_up)
-        return Refused(status, code)
+        return EdgeRefusal(status, code)
 
     def end(self) -> None:
         self.seconds = time.perf_counter() - self.started_at

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.gateway.edge.exchange import Exchange, Observer, Refused
+from holdfast.gateway.edge.exchange import EdgeRefusal, Exchange, Observer
 from holdfast.gateway.edge.problem_json import problem_body
 
 # Closing a socket with unread data makes the client lose the response: read a little more first.
@@ -65,7 +65,7 @@ class RequestMiddleware:
 
         try:
             await self._app(scope, receiving, sending)
-        except Refused:
+        except EdgeRefusal:
             pass  # the response is sent below
         except Exception as error:  # noqa: BLE001
             self._record_error(exchange, error)

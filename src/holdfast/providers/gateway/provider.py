@@ -94,7 +94,7 @@ class GatewayProvider(ConfiguredProvider[GatewayConfiguration]):
     )
     configuration = GatewayConfiguration
 
-    def open_adapter(
+    def opened(
         self, config: GatewayConfiguration, secrets: Mapping[str, Secret], beneath: NestedCall | None
     ) -> Adapter:
         key = secrets.get("user_key")
