@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test test-postgres check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
+.PHONY: serve demo test test-postgres coverage check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -27,6 +27,10 @@ test: $(VENV)/.tests
 # The suites that run on both stores, on PostgreSQL. `make test` runs the store contract there.
 test-postgres: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "postgres and not alone"
+
+# Line coverage of `make test`, as a table and as HTML in htmlcov/. The result is in docs/measurements.md.
+coverage: $(VENV)/.tests
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres" --cov --cov-report=term --cov-report=html
 
 check: $(VENV)/.tests
 	$(BIN)/ruff format --check .

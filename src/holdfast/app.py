@@ -87,7 +87,7 @@ class LazyRuleExtractor:
 
 
 class Engine:
-    """Implements `ports.Service` and `ports.Directory` on a store, with the runtime and background workers."""
+    """Implements `ports.Service` and `ports.KeyDirectory` on a store, with the runtime and background workers."""
 
     def __init__(self, core: Core, crew: WorkerPool, *, sync_safe: bool = False, routed: bool = False) -> None:
         self.sync_safe = sync_safe

@@ -192,7 +192,7 @@ def test_a_password_is_not_advised() -> None:
     "module", [binding, costs, credential, deliveries, jobs, operations, user, worker], ids=lambda each: each.__name__
 )
 def test_no_command_is_advised_without_its_place(module: object) -> None:
-    """Whatever these print of other commands is made by `advised`; in a help text there is no place to name."""
+    """Whatever these print of other commands is made by `suggest_command`; in a help text there is no place to name."""
     tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))  # type: ignore[attr-defined]
     documented = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}

@@ -79,7 +79,11 @@ def test_every_shell_snippet_of_a_page_runs_in_order_against_a_gateway(page: Pat
             service.terminate()
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "ARCHITECTURE.md"], ids=_named)
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"))],
+    ids=_named,
+)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     for target in _LINK.findall(page.read_text("utf-8")):
         if "://" not in target:
@@ -125,16 +129,27 @@ def test_every_route_is_in_the_reference_with_who_may_call_it() -> None:
             assert f"| `{method} {path}` | {route.openapi_extra[RULE]} |" in text
 
 
-@pytest.mark.parametrize(
-    "folder",
-    ["domain", "ports", "runtime", "control", "stores/sql", "search", "extract", "documents", "providers", "client"],
-)
-def test_every_module_of_the_core_is_in_the_tree_of_the_architecture(folder: str) -> None:
-    tree = next(
-        block for block in (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("```") if "src/holdfast/" in block
-    )
-    modules = {path.stem for path in (ROOT / "src/holdfast" / folder).glob("*.py")} - {"__init__", "__main__"}
-    assert modules - set(re.findall(r"\w+", tree)) == set()
+SOURCES = ROOT / "src/holdfast"
+MAP = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+
+
+def test_the_architecture_has_a_paragraph_for_every_package() -> None:
+    headings = " ".join(re.findall(r"^\*\*(`.*?`)\*\*", MAP, re.MULTILINE))
+    packages = {f"{path.name}/" for path in SOURCES.iterdir() if (path / "__init__.py").exists()}
+    modules = {path.name for path in SOURCES.glob("*.py")} - {"__init__.py", "__main__.py", "plane.py"}
+    assert {name for name in packages | modules if f"`{name}`" not in headings} == set()
+
+
+@pytest.mark.parametrize("page", [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=_named)
+def test_every_source_file_that_a_page_names_exists(page: Path) -> None:
+    """A page names a file by its path, or by its name within the paragraph of its package."""
+    known = {path.relative_to(SOURCES).as_posix() for path in SOURCES.rglob("*.py")} | {
+        path.relative_to(ROOT).as_posix() for path in ROOT.glob("t*/**/*.py")
+    }
+    known |= {path.rpartition("/")[2] for path in known}
+    named = set(re.findall(r"`([\w/]+\.py)`", page.read_text("utf-8")))
+    assert named
+    assert {name for name in named if name.removeprefix("src/holdfast/") not in known} == set()
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

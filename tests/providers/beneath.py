@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Through:
-    """Implements `ports.provider.Beneath` with a whole call for each verb."""
+    """Implements `ports.provider.NestedCall` with a whole call for each verb."""
 
     def __init__(self, engine: Engine, actor: Actor = LOCAL_OPERATOR) -> None:
         self.engine = engine

@@ -1,4 +1,4 @@
-"""Groups of shared options. A command takes a group as one typed parameter; see `unfolded`."""
+"""Groups of shared options. A command takes a group as one typed parameter; see `expand_options`."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ class Bulkhead:
 
 
 class IsolatedProviderRunner:
-    """Implements `ports.provider.Outsiders`."""
+    """Implements `ports.provider.ExternalRunner`."""
 
     def __init__(self, providers: Providers) -> None:
         self._providers = providers

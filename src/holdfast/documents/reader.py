@@ -1,4 +1,4 @@
-"""Implements `ports.Documents`: detects a file's type, parses it in a sandbox, and cuts it into chunks."""
+"""Implements `ports.DocumentLoader`: detects a file's type, parses it in a sandbox, and cuts it into chunks."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _NOTHING_MATCHES = {
 class PreparedQuery:
     """A query that is ready to be ranked. Without a vector it is ranked by words alone.
 
-    `stunted` means this was not requested: the embedder was unavailable. `took` is the embedder's metered usage.
+    `by_words_only` means this was not requested: the embedder was unavailable. `took` is the embedder's metered usage.
     """
 
     core: Core

@@ -54,7 +54,7 @@ class AgentSession:
         self.session_id = new_session()
 
     def say(self, prompt: str, screen: Screen) -> AgentRunResult:
-        """Answer a prompt, or raise `Cancelled`. A second Ctrl-C during the cancellation ends the program."""
+        """Answer a prompt, or raise `PromptCancelled`. A second Ctrl-C during the cancellation ends the program."""
         ended = False
 
         async def answer() -> AgentRunResult:

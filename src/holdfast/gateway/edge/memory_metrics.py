@@ -42,7 +42,7 @@ class _CappedMetric(Generic[M]):
 
 
 class MemoryCounters:
-    """Implements `ports.watching.Watcher`."""
+    """Implements `ports.observer.MetricsObserver`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, help_text: str, *labels: str) -> _CappedMetric[Counter]:

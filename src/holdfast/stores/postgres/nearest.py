@@ -101,7 +101,7 @@ class PartitionIndex:
 
 
 class ServerNearest:
-    """Implements `ports.Nearest`."""
+    """Implements `ports.NearestIndex`."""
 
     def __init__(self, session: PostgresSession, place: PartitionIndex, state: NearestState) -> None:
         self._session = session

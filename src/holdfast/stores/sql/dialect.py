@@ -38,7 +38,7 @@ class NewRows(NamedTuple):
 class Dialect(Protocol):
     """`chunk` is the maximum of values in a statement; `skip_locked` ends a SELECT of rows that several workers claim.
 
-    `trail_by_action` is true if operations are ordered only within each action.
+    `operations_by_action` is true if operations are ordered only within each action.
 
     `blank_texts` is the head of the statement that erases the words of forgotten records, and `written` the condition
     on a row of `texts` (as `t`) that still has some. `vector_bytes` is the length of the vector in a row of `vectors`

@@ -66,7 +66,7 @@ class _Row:
 
 
 class GraphNearest:
-    """Implements `ports.Nearest`."""
+    """Implements `ports.NearestIndex`."""
 
     def __init__(self, state: NearestState, graph: OpenGraph) -> None:
         self._state = state
