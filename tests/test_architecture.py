@@ -47,8 +47,20 @@ ALLOWED: dict[str, set[str]] = {
     "sync": {"library", "portal"},
     "client": {*CORE, "ports", "runtime", "library", "portal", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
-    "plane": {*CORE, "ports", "control", "inputs", "opening", "portal"},
-    "gateway": {*CORE, "control", "holdfast", "library", "plane", "ports", "inputs", "runtime", "wire", "settings"},
+    "control_api": {*CORE, "ports", "control", "inputs", "opening", "portal"},
+    "plane": {"control_api"},  # its old name
+    "gateway": {
+        *CORE,
+        "control",
+        "control_api",
+        "holdfast",
+        "library",
+        "ports",
+        "inputs",
+        "runtime",
+        "wire",
+        "settings",
+    },
     "agent": {*CORE, "app", "client", "settings"},
     "cli": {
         *CORE,

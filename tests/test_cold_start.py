@@ -111,7 +111,7 @@ else:
 
 SPOKEN = "from holdfast.cli import main\nassert main(given.split()) == 0"
 WAYS_IN = {"holdfast", "holdfast.errors", "holdfast.cli"} | {
-    f"holdfast.cli.{name}" for name in ("exits", "lazy", "machine", "program", "safety")
+    f"holdfast.cli.{name}" for name in ("exits", "json_output", "lazy", "program", "terminal_safety")
 }
 
 

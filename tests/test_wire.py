@@ -217,8 +217,9 @@ def test_moments_keep_their_microseconds_and_are_in_utc(moment: datetime) -> Non
 def test_sets_are_written_in_order_whatever_the_process() -> None:
     program = (
         "from holdfast.wire import *; from holdfast.domain.memory import Plane;"
-        "from holdfast.domain.scope import Scope; from holdfast.ports import Wanted;"
-        "print(VERBS[Action.SEARCH].request.encode(Search(Scope(), 'q', Wanted(planes=frozenset(Plane)))).decode())"
+        "from holdfast.domain.scope import Scope; from holdfast.ports import SearchOptions;"
+        "search = Search(Scope(), 'q', SearchOptions(planes=frozenset(Plane)));"
+        "print(VERBS[Action.SEARCH].request.encode(search).decode())"
     )
     written = {
         subprocess.run(
@@ -365,5 +366,5 @@ def test_the_schemas_of_all_verbs_refer_to_nothing_that_is_not_there() -> None:
     written = json.dumps([{str(action): found for action, found in (*asked.items(), *told.items())}, shared])
     referred = {part.split('"')[0] for part in written.split("#/components/schemas/verbs.")[1:]}
     assert referred <= set(shared)
-    assert shared["Wanted"]["additionalProperties"] is False
+    assert shared["SearchOptions"]["additionalProperties"] is False
     assert shared["Draft"]["properties"]["said_at"]["anyOf"][0] == {"format": "date-time", "type": "string"}

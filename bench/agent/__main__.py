@@ -22,7 +22,7 @@ from bench.gateway.run import filled, free_port
 from bench.gateway.service import serving
 from holdfast.agent.loader import EngineLoader
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import ModelReply
+from holdfast.agent.ports import Reply
 from holdfast.agent.providers.scripted import ScriptedModel
 from holdfast.client.gateway import ChatMessage, GatewayClient
 
@@ -60,7 +60,7 @@ def _configured(place: Path, port: int, key: str) -> dict[str, Any]:
 
 async def _measure(place: Path, gateway: dict[str, Any], turns: int) -> dict[str, float]:
     prompts, answers = Corpus(5).queries(turns), Corpus(6).texts(turns)
-    model = ScriptedModel(ModelReply(answer) for answer in answers)
+    model = ScriptedModel(Reply(answer) for answer in answers)
     calls, runs = [], []
     async with (
         GatewayClient(gateway["baseUrl"], gateway["userId"], gateway["userKey"]) as client,

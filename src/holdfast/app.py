@@ -159,10 +159,9 @@ async def open_engine(
 ) -> Engine:
     """Open or create the store at `location`, update its indexes in the background, and return its engine.
 
-    `jobs` is the number of concurrent background jobs, `kinds` which kinds (by default all). `providers` are those that
-    bindings can name (by default all installed ones). If `routed`, the library's verbs go to the provider that their
-    space is bound to. `watcher` is notified of finished operations. With `embeds` (by default `work`), opening fails if
-    the store's vectors are by a non-default embedder that was not named.
+    `jobs` is the number of concurrent background jobs, `kinds` which kinds (default: all), `providers` those that
+    bindings can name (default: all installed). If `routed`, the library's verbs go to the provider that their space is
+    bound to. With `embeds` (default: `work`), opening fails if an unnamed non-default embedder made the vectors.
     """
     store, chosen = await _store_and_embedder(location, settings, embedder, embeds=work if embeds is None else embeds)
     crew: WorkerPool | None = None
@@ -192,9 +191,8 @@ async def open_engine(
     )
     lease = timedelta(seconds=settings.job_lease_seconds)
     kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(chosen, UnnamedEmbedder) else None)
-    crew = WorkerPool(
-        core, {JobKind.DELIVER: Handler(_deliver, _record_failed_delivery)}, jobs=jobs, lease=lease, kinds=kinds
-    )
+    handlers = {JobKind.DELIVER: Handler(_deliver, _record_failed_delivery)}
+    crew = WorkerPool(core, handlers, jobs=jobs, lease=lease, kinds=kinds)
     await _update_indexes(core)
     # A custom clock or id generator may not be thread-safe.
     sync_safe = clock is None and new_ids is None and all(getattr(part, "sync_safe", False) for part in (store, chosen))

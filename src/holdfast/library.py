@@ -149,10 +149,7 @@ class AsyncMemory:
         return await self._perform(Action.ADD, make)
 
     async def flush(self, *, idempotency_key: str | None = None, **where: Unpack[ScopeKwargs]) -> Flushed:
-        """Wait for a conversation's vectors, seal its messages, and queue the extraction of facts.
-
-        It affects one conversation: the named subject's or agent's, or the one that belongs to no one, as with `add`.
-        """
+        """Wait for the vectors of one conversation, as in `add`; seal its messages and queue the extraction of facts."""
         return await self._perform(
             Action.FLUSH,
             lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}), idempotency_key),
@@ -253,10 +250,7 @@ class AsyncMemory:
         condition: Condition | None = None,
         **where: Unpack[ScopeKwargs],
     ) -> Browsed:
-        """List memories and messages by the time they were `said` or `recorded`, from any offset, with the total.
-
-        New records shift offsets; `list` with its cursor misses nothing.
-        """
+        """List by the time of `said` or `recorded` from any offset, with the total. New records shift offsets."""
 
         def make() -> Browse:
             options = search_options_from({"kind": kind, "planes": planes, "condition": condition})
@@ -363,8 +357,7 @@ class AsyncMemory:
 
         A conversation belongs to a subject or an agent. If the scope names neither, only a conversation that belongs to
         no one is forgotten, never those of others with the same name; if only others have one, `InvalidScope` is
-        raised. An unknown id is `NotFound`. An unknown source, conversation or subject is no error: `receipt.found` is
-        False.
+        raised. An unknown id is `NotFound`; of an unknown source, conversation or subject, `receipt.found` is False.
 
         With the `token` of a preview, it fails if it would now delete anything else; with `expected_revision`, if the
         record is at another revision.
@@ -388,8 +381,7 @@ class AsyncMemory:
     ) -> ResourceAdded:
         """Add a document: a text, the bytes of a file, or its path. The same file in a scope is stored once.
 
-        Text, markdown, HTML, PDF and DOCX can be read. `external_uri` is the document's origin:
-        an http or https address, or a name of your own.
+        It reads text, markdown, HTML, PDF and DOCX. `external_uri` is the origin: an http(s) address or your own name.
         """
         document: tuple[bytes, str | None] | InvalidInput
         try:

@@ -138,7 +138,7 @@ _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "space": ("a name", lambda given: isinstance(given, str)),
     "actor": ("an Actor", lambda given: isinstance(given, Actor)),
     "clock": ("a Clock", lambda given: _has_attributes(given, ("now",))),
-    "new_ids": ("Ids", lambda given: _has_attributes(given, ("new",))),
+    "new_ids": ("an IdGenerator", lambda given: _has_attributes(given, ("new",))),
     "settings": ("Settings", lambda given: isinstance(given, Settings)),
     "work": ("True or False", lambda given: isinstance(given, bool)),
     "timeout_seconds": ("a number of seconds", lambda given: checked_seconds(given, "timeout_seconds") > 0),

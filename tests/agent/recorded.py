@@ -12,7 +12,7 @@ from typing import Any
 
 from holdfast.agent.loader import EngineLoader, EngineLoadResult
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import ModelMessage, ModelReply, ModelToolCall, Role, SessionEvent
+from holdfast.agent.ports import ModelMessage, Reply, Role, SessionEvent, ToolCall
 from holdfast.agent.providers.scripted import ScriptedCall, ScriptedModel
 from holdfast.app import open_engine
 from holdfast.client import ChatMessage, GatewayClient
@@ -138,11 +138,9 @@ async def agent(workspace: Path, *replies: Any, tools: Any = ()) -> AsyncIterato
         yield Agent(loaded, AgentLoop(loaded), model)
 
 
-def calls(*named: tuple[str, dict[str, Any]], text: str = "") -> ModelReply:
+def calls(*named: tuple[str, dict[str, Any]], text: str = "") -> Reply:
     """A reply that asks for tools."""
-    return ModelReply(
-        text, tuple(ModelToolCall(f"call_{at}", name, json.dumps(given)) for at, (name, given) in enumerate(named))
-    )
+    return Reply(text, tuple(ToolCall(f"call_{at}", name, json.dumps(given)) for at, (name, given) in enumerate(named)))
 
 
 def system_of(asked: ScriptedCall) -> str:

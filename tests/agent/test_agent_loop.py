@@ -28,9 +28,9 @@ from recorded import (
 
 from holdfast.agent.gateway import REFERENCE_LABEL, REFERENCE_RULE
 from holdfast.agent.loop import MAX_CALLS_PER_REPLY, TOOL_LIMIT_ANSWER
-from holdfast.agent.ports import ModelReply, ReasoningPiece, Role, TextPiece, TokenUsage
+from holdfast.agent.ports import ReasoningPiece, Reply, Role, TextPiece, TokenUsage
 from holdfast.agent.result import AgentRunResult, Layer, RunStatus
-from holdfast.agent.tools import AgentTool
+from holdfast.agent.tools import Tool
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText, ModelMisconfigured, ModelUnavailable
 from serving import USER_KEY
 
@@ -62,10 +62,10 @@ def workspace(path: Path, mode: str, gateway: Recorded | None = None, **agent: A
     return configured(path, memory, **agent)
 
 
-def noting(gateway: Recorded, reply: ModelReply) -> Any:
+def noting(gateway: Recorded, reply: Reply) -> Any:
     """A reply that also notes when it was asked for."""
 
-    def line(messages: Any, tools: Any) -> ModelReply:
+    def line(messages: Any, tools: Any) -> Reply:
         gateway.journal.append("model")
         return reply
 
@@ -83,9 +83,9 @@ def test_the_curated_snapshot_and_the_memory_tool_are_there_in_curated_and_hybri
     async def run() -> None:
         replies = (
             calls(("memory", {"action": "add", "target": "user", "content": "Lives in Lisbon."})),
-            ModelReply(ANSWER),
+            Reply(ANSWER),
         )
-        async with agent(workspace(tmp_path, mode, gateway), *replies, ModelReply("Again.")) as running:
+        async with agent(workspace(tmp_path, mode, gateway), *replies, Reply("Again.")) as running:
             await running.loop.run(QUESTION, "one")
             for asked in running.model.asked:
                 assert TEA in system_of(asked)
@@ -105,7 +105,7 @@ def test_the_gateway_is_searched_before_the_model_is_called_with_the_snapshot_st
     mode: str, gateway: Recorded, tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with agent(workspace(tmp_path, mode, gateway), noting(gateway, ModelReply(ANSWER))) as running:
+        async with agent(workspace(tmp_path, mode, gateway), noting(gateway, Reply(ANSWER))) as running:
             await running.loop.run(QUESTION, "before")
             assert (TEA in system_of(running.model.asked[0])) == (mode == "hybrid")
 
@@ -132,7 +132,7 @@ def test_what_the_gateway_recalls_stands_before_the_prompt_and_outside_the_syste
         session = f"recall-{mode}"
         await gateway.remember(session, LISBON)
         folder = workspace(tmp_path, mode, gateway)
-        async with agent(folder, ModelReply("Yes."), ModelReply(ANSWER)) as running:
+        async with agent(folder, Reply("Yes."), Reply(ANSWER)) as running:
             await running.loop.run("Are you there?", session)
             await running.loop.run(QUESTION, session, skills=["letters"])
         asked = running.model.asked[1]
@@ -152,7 +152,7 @@ def test_the_rule_for_what_was_recalled_is_in_the_system_prompt_only_while_a_gat
     gateway: Recorded, tmp_path: Path
 ) -> None:
     async def system(name: str, memory: dict[str, Any]) -> str:
-        async with agent(configured(tmp_path / name, memory), ModelReply(ANSWER)) as running:
+        async with agent(configured(tmp_path / name, memory), Reply(ANSWER)) as running:
             await running.loop.run(QUESTION, "rule")
             return system_of(running.model.asked[0])
 
@@ -169,7 +169,7 @@ def test_the_rule_for_what_was_recalled_is_in_the_system_prompt_only_while_a_gat
 def test_in_gateway_mode_the_memory_tool_is_neither_registered_nor_shown(gateway: Recorded, tmp_path: Path) -> None:
     async def run() -> None:
         tried = calls(("memory", {"action": "add", "target": "user", "content": "Lives in Lisbon."}))
-        async with agent(workspace(tmp_path, "memory_gateway", gateway), tried, ModelReply(ANSWER)) as running:
+        async with agent(workspace(tmp_path, "memory_gateway", gateway), tried, Reply(ANSWER)) as running:
             result = await running.loop.run(QUESTION, "tools")
             assert running.loaded.tools.names == ("session_search",)
             assert [tool.name for tool in running.model.asked[0].tools] == ["session_search"]
@@ -187,7 +187,7 @@ def test_in_gateway_mode_the_memory_tool_is_neither_registered_nor_shown(gateway
 @GATEWAY_MODES
 def test_add_and_flush_come_once_each_after_the_final_answer(mode: str, gateway: Recorded, tmp_path: Path) -> None:
     async def run() -> None:
-        replies = (noting(gateway, calls(("session_search", {"query": "tea"}))), noting(gateway, ModelReply(ANSWER)))
+        replies = (noting(gateway, calls(("session_search", {"query": "tea"}))), noting(gateway, Reply(ANSWER)))
         async with agent(workspace(tmp_path, mode, gateway), *replies) as running:
             await running.loop.run(QUESTION, "order")
 
@@ -228,7 +228,7 @@ def test_nothing_of_tools_system_prompt_thoughts_curated_entries_recall_or_skill
         called = calls(("weather", {"place": "argument-canary"}), text="interim-canary")
         replies = (
             [ReasoningPiece("thought-canary"), TextPiece("interim-canary"), called],
-            [ReasoningPiece("thought-canary"), TextPiece(ANSWER), ModelReply(ANSWER)],
+            [ReasoningPiece("thought-canary"), TextPiece(ANSWER), Reply(ANSWER)],
         )
         async with agent(folder, *replies, tools=[weather]) as running:
             result = await running.loop.run(QUESTION, session)
@@ -255,7 +255,7 @@ def test_a_gateway_that_fails_changes_neither_the_result_nor_curated_memory(
 ) -> None:
     async def run(folder: Path, session: str) -> tuple[AgentRunResult, str, str]:
         kept = calls(("memory", {"action": "add", "target": "user", "content": "Lives in Lisbon."}))
-        async with agent(workspace(folder, mode, gateway), kept, ModelReply(ANSWER)) as running:
+        async with agent(workspace(folder, mode, gateway), kept, Reply(ANSWER)) as running:
             result = await running.loop.run(QUESTION, session)
             files = (folder / ".holdfast" / "memories" / "USER.md").read_text()
             return replace(result, run_id="", session_id=""), system_of(running.model.asked[0]), files
@@ -279,7 +279,7 @@ def test_the_hidden_events_tell_what_came_of_each_call_and_hold_no_credentials(
         gateway.failing.clear()
         gateway.failing.update({f"/memories/{name}": status for name, status in failing.items()})
         folder = workspace(tmp_path / session, mode, gateway)
-        async with agent(folder, ModelReply(ANSWER)) as running:
+        async with agent(folder, Reply(ANSWER)) as running:
             result = await running.loop.run(QUESTION, session)
             events = await running.events(session)
             state = (folder / ".holdfast" / "sessions" / "state.db").parent
@@ -321,15 +321,15 @@ def test_what_the_memory_tool_does_calls_no_gateway(gateway: Recorded, tmp_path:
         ]
         seen = list[list[str]]()
 
-        def then(reply: ModelReply) -> Any:
-            def line(messages: Any, tools: Any) -> ModelReply:
+        def then(reply: Reply) -> Any:
+            def line(messages: Any, tools: Any) -> Reply:
                 seen.append(list(gateway.journal))
                 return reply
 
             return line
 
         replies = [then(calls(("memory", change))) for change in changes]
-        async with agent(workspace(tmp_path, "hybrid", gateway), *replies, then(ModelReply(ANSWER))) as running:
+        async with agent(workspace(tmp_path, "hybrid", gateway), *replies, then(Reply(ANSWER))) as running:
             result = await running.loop.run(QUESTION, "curated-tool")
         assert [use.ok for use in result.tool_calls] == [True, True, True]
         assert seen == [[SEARCH]] * 4
@@ -346,7 +346,7 @@ def test_keeping_a_turn_at_the_gateway_changes_no_curated_file(gateway: Recorded
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in files}
 
     async def run() -> None:
-        async with agent(folder, ModelReply(ANSWER)) as running:
+        async with agent(folder, Reply(ANSWER)) as running:
             await running.loop.run("Remember that I moved to Lisbon.", "isolated")
 
     asyncio.run(run())
@@ -366,7 +366,7 @@ def test_curated_mode_and_a_degraded_implicit_hybrid_call_no_gateway(
     memory = {"gateway": config, **({"mode": "curated"} if mode == "curated" else {})}
 
     async def run() -> None:
-        async with agent(configured(tmp_path, memory), ModelReply(ANSWER)) as running:
+        async with agent(configured(tmp_path, memory), Reply(ANSWER)) as running:
             result = await running.loop.run(QUESTION, "nobody")
             assert (result.text, result.status) == (ANSWER, RunStatus.COMPLETED)
             assert await running.kinds("nobody") == ["user_message", "run_completed", "assistant_message"]
@@ -394,7 +394,7 @@ def test_a_run_calls_tools_until_the_model_answers(tmp_path: Path) -> None:
         first = replace(calls(("add", {"left": 2, "right": 3}), ("add", {"left": "x"})), usage=TokenUsage(10, 1))
         second = replace(calls(("nothing", {})), usage=TokenUsage(20, 2))
         async with agent(
-            curated(tmp_path), first, second, ModelReply(ANSWER, usage=TokenUsage(30, 3)), tools=[add]
+            curated(tmp_path), first, second, Reply(ANSWER, usage=TokenUsage(30, 3)), tools=[add]
         ) as running:
             result = await running.loop.run("2 + 3?")
             assert (result.text, result.status, result.error) == (ANSWER, RunStatus.COMPLETED, None)
@@ -443,7 +443,7 @@ def test_a_run_that_reaches_its_tool_limit_answers_without_tools_and_is_kept(
 
 def test_an_agent_that_may_call_no_tools_is_shown_none(tmp_path: Path) -> None:
     async def run() -> None:
-        async with agent(curated(tmp_path, maxToolRounds=0), ModelReply(ANSWER)) as running:
+        async with agent(curated(tmp_path, maxToolRounds=0), Reply(ANSWER)) as running:
             assert (await running.loop.run(QUESTION)).status is RunStatus.COMPLETED
             assert running.model.asked[0].tools == ()
             assert "tool" not in system_of(running.model.asked[0])
@@ -460,7 +460,7 @@ def test_of_very_many_calls_at_once_only_some_are_made(tmp_path: Path) -> None:
 
     async def run() -> None:
         many = calls(*(("count", {"number": number}) for number in range(100)))
-        async with agent(curated(tmp_path), many, ModelReply(ANSWER), tools=[count]) as running:
+        async with agent(curated(tmp_path), many, Reply(ANSWER), tools=[count]) as running:
             result = await running.loop.run(QUESTION)
             assert made == list(range(MAX_CALLS_PER_REPLY))
             assert len(result.tool_calls) == 100
@@ -474,7 +474,7 @@ def test_of_very_many_calls_at_once_only_some_are_made(tmp_path: Path) -> None:
     [
         (ModelUnavailable("the model is away"), "model_unavailable"),
         (ModelMisconfigured("no such model"), "model_misconfigured"),
-        (ModelReply("  "), "model_unavailable"),
+        (Reply("  "), "model_unavailable"),
         ([TextPiece("half an ans")], "model_unavailable"),
     ],
 )
@@ -485,7 +485,7 @@ def test_a_model_that_fails_fails_the_run_and_nothing_is_kept_at_the_gateway(
     async def run() -> None:
         before = [] if when == "at once" else [calls(("add", {"left": 1, "right": 1}))]
         folder = workspace(tmp_path, "hybrid", gateway)
-        async with agent(folder, *before, failure, ModelReply(ANSWER), tools=[add]) as running:
+        async with agent(folder, *before, failure, Reply(ANSWER), tools=[add]) as running:
             session = f"failed-{code}"
             result = await running.loop.run(QUESTION, session)
             assert (result.status, result.text) == (RunStatus.FAILED, "")
@@ -517,9 +517,7 @@ def test_an_error_that_is_nobodys_business_is_raised_and_noted_by_its_kind(tmp_p
 
 def test_a_run_begins_a_session_of_its_own_or_goes_on_with_one(tmp_path: Path) -> None:
     async def run() -> None:
-        async with agent(
-            curated(tmp_path, historyMessages=4), *(ModelReply(f"Answer {n}.") for n in range(5))
-        ) as running:
+        async with agent(curated(tmp_path, historyMessages=4), *(Reply(f"Answer {n}.") for n in range(5))) as running:
             first, other = await running.loop.run("Prompt 0?"), await running.loop.run("Prompt 1?")
             assert first.session_id != other.session_id
             assert first.run_id != other.run_id
@@ -536,9 +534,9 @@ def test_a_run_begins_a_session_of_its_own_or_goes_on_with_one(tmp_path: Path) -
 
 def test_a_session_is_remembered_by_an_agent_that_starts_again(tmp_path: Path) -> None:
     async def run() -> None:
-        async with agent(curated(tmp_path), ModelReply(ANSWER)) as running:
+        async with agent(curated(tmp_path), Reply(ANSWER)) as running:
             session = (await running.loop.run(QUESTION)).session_id
-        async with agent(tmp_path, ModelReply("As I said.")) as running:
+        async with agent(tmp_path, Reply("As I said.")) as running:
             await running.loop.run("Where again?", session)
             given = [message.content for message in outside_of(running.model.asked[0])]
             assert given == [QUESTION, ANSWER, "Where again?"]
@@ -548,8 +546,8 @@ def test_a_session_is_remembered_by_an_agent_that_starts_again(tmp_path: Path) -
 
 def test_runs_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
     async def run() -> None:
-        def line(messages: Any, tools: Any) -> ModelReply:
-            return ModelReply(f"You said {messages[-1].content}")
+        def line(messages: Any, tools: Any) -> Reply:
+            return Reply(f"You said {messages[-1].content}")
 
         async with agent(curated(tmp_path), *[line] * 10) as running:
             results = await asyncio.gather(*(running.loop.run(f"number {n}", f"s{n % 3}") for n in range(10)))
@@ -578,7 +576,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_happens(
     prompt: Any, session: Any, skills: Any, error: type[Exception], tmp_path: Path
 ) -> None:
     async def run() -> None:
-        async with agent(curated(tmp_path), ModelReply(ANSWER)) as running:
+        async with agent(curated(tmp_path), Reply(ANSWER)) as running:
             with pytest.raises(error):
                 await running.loop.run(prompt, session, skills=skills)
             assert running.model.asked == []
@@ -589,8 +587,8 @@ def test_what_cannot_be_asked_is_refused_before_anything_happens(
 
 def test_the_text_of_a_model_is_made_fit_to_be_kept(tmp_path: Path) -> None:
     async def run() -> None:
-        odd = ModelReply("", (replace(calls(("add", {})).tool_calls[0], name="a\ud800", arguments="\ud800\x00"),))
-        async with agent(curated(tmp_path), odd, ModelReply("a\x00b\ud800c\n")) as running:
+        odd = Reply("", (replace(calls(("add", {})).tool_calls[0], name="a\ud800", arguments="\ud800\x00"),))
+        async with agent(curated(tmp_path), odd, Reply("a\x00b\ud800c\n")) as running:
             result = await running.loop.run(QUESTION, "odd")
             assert result.text == "a\ufffdb?c"
             assert (await running.events("odd"))[-1].content == result.text
@@ -607,9 +605,9 @@ def test_session_search_finds_what_was_said_in_other_sessions_in_all_modes(
 ) -> None:
     async def run() -> None:
         replies = (
-            ModelReply("The ferry leaves at nine."),
+            Reply("The ferry leaves at nine."),
             calls(("session_search", {"query": "ferry"})),
-            ModelReply("At nine."),
+            Reply("At nine."),
         )
         async with agent(workspace(tmp_path, mode, gateway), *replies) as running:
             await running.loop.run("When does the ferry leave?", f"old-{mode}")
@@ -636,9 +634,9 @@ def test_skills_are_activated_by_config_by_the_caller_and_by_the_model(tmp_path:
     async def run() -> None:
         replies = (
             calls(("activate_skill", {"name": "poems"}), ("activate_skill", {"name": "maps"})),
-            ModelReply(ANSWER),
+            Reply(ANSWER),
         )
-        async with agent(curated(tmp_path, skills=["letters"]), *replies, ModelReply("Again.")) as running:
+        async with agent(curated(tmp_path, skills=["letters"]), *replies, Reply("Again.")) as running:
             await running.loop.run(QUESTION, "skills", skills=["maps"])
             first, second = (outside_of(asked) for asked in running.model.asked)
             assert [message.content.partition("\n")[0][:15] for message in first[:-1]] == [
@@ -669,7 +667,7 @@ def test_a_result_explains_what_the_model_was_given_and_what_is_in_the_answer(
 ) -> None:
     async def run() -> None:
         await gateway.remember("why", LISBON)
-        async with agent(workspace(tmp_path, "hybrid", gateway), ModelReply("You moved in March.")) as running:
+        async with agent(workspace(tmp_path, "hybrid", gateway), Reply("You moved in March.")) as running:
             result = await running.loop.run("When was it that I moved to Lisbon?", "why")
         curated, (recalled, *_) = result.explained.of(Layer.CURATED), result.explained.of(Layer.GATEWAY)
         assert [(source.text, source.origin) for source in curated] == [
@@ -687,9 +685,9 @@ def test_a_result_explains_what_the_model_was_given_and_what_is_in_the_answer(
 
 def test_tools_can_be_given_as_they_are(tmp_path: Path) -> None:
     async def run() -> None:
-        named = AgentTool.of(add, "plus", "Add.")
+        named = Tool.of(add, "plus", "Add.")
         async with agent(
-            curated(tmp_path), calls(("plus", {"left": 1, "right": 1})), ModelReply(ANSWER), tools=[named]
+            curated(tmp_path), calls(("plus", {"left": 1, "right": 1})), Reply(ANSWER), tools=[named]
         ) as running:
             assert (await running.loop.run(QUESTION)).tool_calls[0].ok
 

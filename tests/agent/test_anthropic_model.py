@@ -15,12 +15,12 @@ from spoken import Answer, Spoken, failing, speaking
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
-    ModelReply,
-    ModelToolCall,
     ReasoningPiece,
+    Reply,
     Role,
     TextPiece,
     TokenUsage,
+    ToolCall,
     ToolSpec,
 )
 from holdfast.agent.providers.anthropic import AnthropicModel
@@ -79,7 +79,7 @@ async def heard(
 def test_an_answer_is_heard_as_it_is_written_with_what_it_cost() -> None:
     with speaking(Answer(pieces=[START, PING, *text(0, "Good ", "day"), *ended()])) as server:
         events = asyncio.run(heard(server))
-    assert events == [TextPiece("Good "), TextPiece("day"), ModelReply("Good day", (), TokenUsage(16, 7))]
+    assert events == [TextPiece("Good "), TextPiece("day"), Reply("Good day", (), TokenUsage(16, 7))]
     (request,) = server.requests
     assert request.path == "/v1/messages"
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -103,10 +103,10 @@ def test_tools_are_offered_called_and_answered_in_one_turn_of_the_user() -> None
     ]  # fmt: skip
     with speaking(Answer(pieces=calls), Answer(pieces=[START, *text(0, "Ten"), *ended()])) as server:
         called = asyncio.run(heard(server, tools=[CLOCK]))[-1]
-        assert isinstance(called, ModelReply)
+        assert isinstance(called, Reply)
         assert called.tool_calls == (
-            ModelToolCall("tu_1", "clock", '{"zone": "x"}'),
-            ModelToolCall("tu_2", "clock", "{}"),
+            ToolCall("tu_1", "clock", '{"zone": "x"}'),
+            ToolCall("tu_2", "clock", "{}"),
         )
         followed = [
             *HELLO,
@@ -115,7 +115,7 @@ def test_tools_are_offered_called_and_answered_in_one_turn_of_the_user() -> None
             ModelMessage(Role.TOOL, "11:00", tool_call_id="tu_2"),
             ModelMessage(Role.USER, "And?"),
         ]
-        assert asyncio.run(heard(server, followed, tools=[CLOCK]))[-1] == ModelReply("Ten", (), TokenUsage(16, 7))
+        assert asyncio.run(heard(server, followed, tools=[CLOCK]))[-1] == Reply("Ten", (), TokenUsage(16, 7))
     first, second = server.bodies
     assert first["tools"] == [{"name": "clock", "description": "Tells the time.", "input_schema": CLOCK.parameters}]
     assert second["messages"][1:] == [
@@ -139,7 +139,7 @@ def test_tools_are_offered_called_and_answered_in_one_turn_of_the_user() -> None
 
 
 def test_tools_that_were_called_are_declared_when_no_more_may_be() -> None:
-    made = (ModelToolCall("1", "clock", "{}"), ModelToolCall("2", "map", "{}"), ModelToolCall("3", "clock", "{}"))
+    made = (ToolCall("1", "clock", "{}"), ToolCall("2", "map", "{}"), ToolCall("3", "clock", "{}"))
     results = [ModelMessage(Role.TOOL, "Ten", tool_call_id=call.id) for call in made]
     with speaking(Answer(pieces=[START, *text(0, "Ten"), *ended()])) as server:
         asyncio.run(heard(server, [*HELLO, ModelMessage(Role.ASSISTANT, "", made), *results]))
@@ -157,9 +157,7 @@ def test_users_and_assistants_take_turns_and_the_system_stands_apart() -> None:
         ModelMessage(Role.SYSTEM, "Two."),
         ModelMessage(Role.USER, "half \ud83d"),
         ModelMessage(Role.ASSISTANT, ""),
-        ModelMessage(
-            Role.ASSISTANT, "", (ModelToolCall("a", "clock", "{oh"), ModelToolCall("b", "clock", r'{"c": "\ud83d"}'))
-        ),
+        ModelMessage(Role.ASSISTANT, "", (ToolCall("a", "clock", "{oh"), ToolCall("b", "clock", r'{"c": "\ud83d"}'))),
     ]
     with speaking(Answer(pieces=[START, *text(0, "x"), *ended()])) as server:
         asyncio.run(heard(server, said))
@@ -184,7 +182,7 @@ def test_what_a_model_thinks_is_told_apart_and_given_back_to_it_with_the_results
         events = await heard(server, tools=[CLOCK], model=model)
         assert events[0] == ReasoningPiece("Hm.")
         called = events[-1]
-        assert isinstance(called, ModelReply)
+        assert isinstance(called, Reply)
         assert "Hm." not in str(called)
         asked = ModelMessage(Role.ASSISTANT, "", called.tool_calls)
         await heard(server, [*HELLO, asked, ModelMessage(Role.TOOL, "10", tool_call_id="tu_1")], [CLOCK], model)
@@ -207,14 +205,14 @@ def test_what_is_not_known_is_passed_over() -> None:
         delta(1, "text_delta", text="yes"), delta(1, "text_delta", text=None), *ended(),
     ]  # fmt: skip
     with speaking(Answer(pieces=odd)) as server:
-        assert asyncio.run(heard(server))[-1] == ModelReply("Well, yes", (), TokenUsage(16, 7))
+        assert asyncio.run(heard(server))[-1] == Reply("Well, yes", (), TokenUsage(16, 7))
 
 
 def test_without_a_key_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", KEY)
     with speaking(Answer(pieces=[START, *text(0, "Hi"), *ended()])) as server:
-        assert asyncio.run(heard(server, api_key=None))[-1] == ModelReply("Hi", (), TokenUsage(16, 7))
+        assert asyncio.run(heard(server, api_key=None))[-1] == Reply("Hi", (), TokenUsage(16, 7))
     assert KEY not in str(server.requests[0])
     assert not {"authorization", "x-api-key"} & set(server.requests[0].headers)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from recorded import Agent, agent, calls, configured
 
-from holdfast.agent.ports import ModelReply, SessionEvent, TextPiece
+from holdfast.agent.ports import Reply, SessionEvent, TextPiece
 from serving import HANG, USER_KEY, answering, http
 
 
@@ -43,7 +43,7 @@ def waiting(under_way: asyncio.Event) -> Callable[..., Awaitable[Any]]:
 def test_a_run_is_cancelled_while_the_model_thinks(tmp_path: Path) -> None:
     async def run() -> None:
         under_way = asyncio.Event()
-        async with agent(curated(tmp_path), waiting(under_way), ModelReply("Here.")) as running:
+        async with agent(curated(tmp_path), waiting(under_way), Reply("Here.")) as running:
             last = await cancelled(running, under_way)
             assert dict(last.data) == {"answered": False}
             assert running.model.ended == 1
@@ -56,7 +56,7 @@ def test_a_run_is_cancelled_while_the_model_thinks(tmp_path: Path) -> None:
 
 def test_closing_the_stream_closes_the_models(tmp_path: Path) -> None:
     async def run() -> None:
-        async with agent(curated(tmp_path), ModelReply("One two three.")) as running:
+        async with agent(curated(tmp_path), Reply("One two three.")) as running:
             held = list[Any]()
             opened = running.model.stream
             # Whoever holds on to it, it is closed: that is not left to the garbage collector.
@@ -73,7 +73,7 @@ def test_closing_the_stream_closes_the_models(tmp_path: Path) -> None:
 
 def test_a_stream_that_nobody_reads_on_is_closed_too(tmp_path: Path) -> None:
     async def run() -> None:
-        async with agent(curated(tmp_path), ModelReply("One two three.")) as running:
+        async with agent(curated(tmp_path), Reply("One two three.")) as running:
             async for _ in running.loop.stream("Count.", "s"):
                 break
             for _ in range(1000):  # the event loop closes it in a task of its own
@@ -129,7 +129,7 @@ def test_an_error_of_whoever_watches_ends_the_run(tmp_path: Path) -> None:
         raise BrokenPipeError("nobody reads")
 
     async def run() -> None:
-        async with agent(curated(tmp_path), ModelReply("One two.")) as running:
+        async with agent(curated(tmp_path), Reply("One two.")) as running:
             with pytest.raises(BrokenPipeError):
                 await running.loop.run("Count.", "s", watch=broken)
             assert running.model.ended == 1
@@ -149,7 +149,7 @@ def test_a_run_is_cancelled_while_the_gateway_does_not_answer(
 ) -> None:
     async def run(url: str, asked: list[bytes]) -> None:
         config = {"baseUrl": url, "userId": "ana", "userKey": USER_KEY, "timeoutSeconds": 60}
-        async with agent(configured(tmp_path, {"mode": "hybrid", "gateway": config}), ModelReply("Here.")) as running:
+        async with agent(configured(tmp_path, {"mode": "hybrid", "gateway": config}), Reply("Here.")) as running:
             task = asyncio.create_task(running.loop.run("Hello?", "s"))
             for _ in range(3000):
                 if len(asked) == requests:
@@ -191,7 +191,7 @@ asyncio.run(run())
     assert died.returncode == -9
 
     async def run() -> None:
-        async with agent(tmp_path, ModelReply("Here.")) as running:
+        async with agent(tmp_path, Reply("Here.")) as running:
             assert await running.kinds("s") == ["user_message", "tool_call"]
             assert (await running.loop.run("And now?", "s")).text == "Here."
             assert [message.content for message in running.model.asked[0].messages[1:]] == ["And now?"]

@@ -43,7 +43,7 @@ from holdfast.agent.gateway import (
     Record,
 )
 from holdfast.agent.memory import AgentMemory, Turn
-from holdfast.agent.ports import ModelReply
+from holdfast.agent.ports import Reply
 from holdfast.agent.result import RunEvent
 
 DEADLINE_SECONDS = 0.3
@@ -187,7 +187,7 @@ async def looped(folder: Path, gateway: Faulty | None, release: Release = lambda
     if gateway is not None:
         given = {"baseUrl": gateway.url, "userId": "ana", "userKey": KEY, "timeoutSeconds": DEADLINE_SECONDS}
         memory = {"mode": "hybrid", "gateway": given}
-    script = (calls(("memory", {"action": "add", "target": "user", "content": "Has a dog."})), ModelReply(ANSWER))
+    script = (calls(("memory", {"action": "add", "target": "user", "content": "Has a dog."})), Reply(ANSWER))
     ran, watched = Ran(), list[RunEvent]()
     async with agent(configured(folder, memory), *script) as running:
         chosen = running.loaded.config.memory.gateway
@@ -354,7 +354,7 @@ def test_hostile_text_that_is_recalled_stays_in_its_line_and_out_of_the_system_p
 
     async def run(gateway: Faulty) -> None:
         given = {"baseUrl": gateway.url, "userId": "ana", "userKey": KEY}
-        async with agent(configured(tmp_path, {"mode": "hybrid", "gateway": given}), ModelReply(ANSWER)) as running:
+        async with agent(configured(tmp_path, {"mode": "hybrid", "gateway": given}), Reply(ANSWER)) as running:
             result = await running.loop.run(PROMPT, "s")
             assert result.text == ANSWER
             [asked] = running.model.asked

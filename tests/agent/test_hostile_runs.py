@@ -14,7 +14,7 @@ from hostile import HARMLESS, HOSTILE, RECALLED
 from recorded import Recorded, agent, calls, configured, curate, outside_of, recorded, system_of
 
 from holdfast.agent.gateway import REFERENCE_LABEL
-from holdfast.agent.ports import ModelReply, Role
+from holdfast.agent.ports import Reply, Role
 from holdfast.agent.result import Layer
 from holdfast.domain.reference_message import one_line
 
@@ -40,7 +40,7 @@ def test_no_hostile_entry_of_a_file_reaches_the_system_prompt(tmp_path: Path) ->
         limits = {"memoryChars": 100_000, "userChars": 100_000}
         folder = configured(tmp_path, {"mode": "curated", "curated": limits})
         blocked = set[str]()
-        async with agent(folder, *[ModelReply("Yes.")] * len(HOSTILE)) as running:
+        async with agent(folder, *[Reply("Yes.")] * len(HOSTILE)) as running:
             for name, text in HOSTILE.items():
                 curate(folder, user=f"Likes tea.\n§\n{text}\n§\nLives in Lisbon.")
                 await running.loop.run("Are you there?")
@@ -65,7 +65,7 @@ def test_harmless_entries_all_reach_it(tmp_path: Path) -> None:
     async def run() -> None:
         folder = configured(tmp_path, {"mode": "curated", "curated": {"memoryChars": 100_000}})
         curate(folder, memory="\n§\n".join(HARMLESS))
-        async with agent(folder, ModelReply("Yes.")) as running:
+        async with agent(folder, Reply("Yes.")) as running:
             await running.loop.run("Are you there?")
         system = system_of(running.model.asked[0])
         assert "BLOCKED" not in system
@@ -78,7 +78,7 @@ def test_nothing_that_is_recalled_changes_the_system_prompt_or_forges_a_line(gat
     async def run() -> tuple[set[str], int]:
         folder = configured(tmp_path, {"mode": "memory_gateway", "gateway": gateway.config()})
         systems, recalled = set[str](), 0
-        async with agent(folder, *[ModelReply("Yes.")] * len(ATTACKS)) as running:
+        async with agent(folder, *[Reply("Yes.")] * len(ATTACKS)) as running:
             for number, (name, text) in enumerate(ATTACKS.items()):
                 await gateway.remember(f"attack-{number}", text)
                 result = await running.loop.run(one_line(text)[:500] or "Nothing?", f"attack-{number}")
@@ -109,8 +109,8 @@ def test_what_session_search_and_tools_give_stays_an_answer_of_a_tool(tmp_path: 
 
         search = calls(("session_search", {"query": "previous instructions request tea", "limit": 10}), ("look", {}))
         folder = configured(tmp_path, {"mode": "curated"})
-        said: list[Any] = [ModelReply(text) for text in HOSTILE.values()]
-        async with agent(folder, *said, search, ModelReply("Yes."), tools=[look]) as running:
+        said: list[Any] = [Reply(text) for text in HOSTILE.values()]
+        async with agent(folder, *said, search, Reply("Yes."), tools=[look]) as running:
             for number, text in enumerate(HOSTILE.values()):
                 await running.loop.run(text.replace("\x00", ""), f"old-{number}")
             result = await running.loop.run("Are you there?", "new")

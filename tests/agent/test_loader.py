@@ -13,7 +13,7 @@ from recorded import configured
 from holdfast.agent.config import MemoryMode, read_config
 from holdfast.agent.loader import EngineLoader, EngineLoadResult
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import ModelMessage, ModelReply, Role
+from holdfast.agent.ports import ModelMessage, Reply, Role
 from holdfast.agent.providers.scripted import ScriptedModel
 from holdfast.errors import ConfigurationError, InvalidInput, ModelMisconfigured, StoreClosed
 from holdfast.settings import Settings
@@ -57,7 +57,7 @@ def test_an_implicit_hybrid_without_credentials_is_warned_of_once(
     partly = {"gateway": {"baseUrl": "http://127.0.0.1:9", "userKey": KEY}}
 
     async def run() -> EngineLoadResult:
-        model = ScriptedModel([ModelReply("One."), ModelReply("Two.")])
+        model = ScriptedModel([Reply("One."), Reply("Two.")])
         async with await EngineLoader(configured(tmp_path, partly), settings=Settings(), model=model).load() as found:
             loop = AgentLoop(found)
             await loop.run("One?")

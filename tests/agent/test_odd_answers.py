@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spoken import Answer, speaking
 
-from holdfast.agent.ports import ModelMessage, ModelReply, Role
+from holdfast.agent.ports import ModelMessage, Reply, Role
 from holdfast.agent.providers.anthropic import AnthropicModel
 from holdfast.agent.providers.openai import OpenAIModel
 from holdfast.errors import ModelError
@@ -62,8 +62,8 @@ def test_an_odd_answer_is_an_answer_or_an_error_of_ours(kind: Any, chunks: list[
             return
         finally:
             await model.close()
-        assert isinstance(events[-1], ModelReply)
-        assert not any(isinstance(each, ModelReply) for each in events[:-1])
+        assert isinstance(events[-1], Reply)
+        assert not any(isinstance(each, Reply) for each in events[:-1])
         for call in events[-1].tool_calls:
             assert isinstance(call.id, str)
             assert isinstance(call.arguments, str)

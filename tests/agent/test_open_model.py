@@ -13,7 +13,7 @@ import pytest
 from spoken import Answer, failing, speaking
 
 from holdfast.agent.config import AgentConfig
-from holdfast.agent.ports import ChatModel, ModelMessage, ModelReply, Role
+from holdfast.agent.ports import ChatModel, ModelMessage, Reply, Role
 from holdfast.agent.providers import open_model
 from holdfast.agent.providers.rule_model import RuleModel
 from holdfast.errors import HoldfastError, ModelMisconfigured
@@ -47,7 +47,7 @@ def said(model: ChatModel) -> str:
     async def talk() -> str:
         events = [event async for event in model.stream([ModelMessage(Role.USER, "Hello")], ())]
         await model.close()
-        assert isinstance(events[-1], ModelReply)
+        assert isinstance(events[-1], Reply)
         return events[-1].text
 
     return asyncio.run(talk())

@@ -15,12 +15,12 @@ from spoken import Answer, Spoken, failing, speaking
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
-    ModelReply,
-    ModelToolCall,
     ReasoningPiece,
+    Reply,
     Role,
     TextPiece,
     TokenUsage,
+    ToolCall,
     ToolSpec,
 )
 from holdfast.agent.providers.openai import OpenAIModel
@@ -60,10 +60,10 @@ async def heard(
         await model.close()
 
 
-def reply(*pieces: bytes, **options: Any) -> ModelReply:
+def reply(*pieces: bytes, **options: Any) -> Reply:
     with speaking(Answer(pieces=pieces)) as server:
         last = asyncio.run(heard(server, **options))[-1]
-    assert isinstance(last, ModelReply)
+    assert isinstance(last, Reply)
     return last
 
 
@@ -74,7 +74,7 @@ def test_an_answer_is_heard_as_it_is_written_with_what_it_cost() -> None:
     told = [chunk({"role": "assistant", "content": ""}), chunk({"content": "Good "}), chunk({"content": "day"})]
     with speaking(Answer(pieces=[*told, STOP, USED, DONE])) as server:
         events = asyncio.run(heard(server))
-    assert events == [TextPiece("Good "), TextPiece("day"), ModelReply("Good day", (), TokenUsage(12, 3))]
+    assert events == [TextPiece("Good "), TextPiece("day"), Reply("Good day", (), TokenUsage(12, 3))]
     (request,) = server.requests
     assert request.path == "/v1/chat/completions"
     assert request.headers["authorization"] == f"Bearer {KEY}"
@@ -95,10 +95,10 @@ def test_a_tool_is_offered_called_and_answered() -> None:
     pieces = [*map(chunk, parts), chunk({}, "tool_calls"), DONE]
     with speaking(Answer(pieces=pieces), Answer(pieces=[chunk({"content": "Ten"}), STOP, DONE])) as server:
         (called,) = asyncio.run(heard(server, tools=[CLOCK]))
-        assert called == ModelReply("", (ModelToolCall("call_9", "clock", '{"zone": "x"}'),))
+        assert called == Reply("", (ToolCall("call_9", "clock", '{"zone": "x"}'),))
         asked = ModelMessage(Role.ASSISTANT, "", called.tool_calls)
         results = [*HELLO, asked, ModelMessage(Role.TOOL, "10:00", tool_call_id="call_9")]
-        assert asyncio.run(heard(server, results, tools=[CLOCK]))[-1] == ModelReply("Ten")
+        assert asyncio.run(heard(server, results, tools=[CLOCK]))[-1] == Reply("Ten")
     first, second = server.bodies
     function = {"name": "clock", "description": "Tells the time.", "parameters": CLOCK.parameters}
     assert first["tools"] == [{"type": "function", "function": function}]
@@ -115,7 +115,7 @@ def test_a_tool_is_offered_called_and_answered() -> None:
 
 
 def test_arguments_that_are_no_json_and_half_characters_are_sent_as_something_that_is() -> None:
-    calls = tuple(ModelToolCall(str(n), "clock", text) for n, text in enumerate(["{oh", "[1]", "", r'{"a": "\ud83d"}']))
+    calls = tuple(ToolCall(str(n), "clock", text) for n, text in enumerate(["{oh", "[1]", "", r'{"a": "\ud83d"}']))
     with speaking(Answer(pieces=[STOP, DONE])) as server:
         said = ModelMessage(Role.ASSISTANT, "half \ud83d", calls)
         asyncio.run(heard(server, [*HELLO, said]))
@@ -134,7 +134,7 @@ def test_what_a_model_thinks_aloud_is_told_apart_from_what_it_says(field: str) -
     pieces = [chunk({field: "Hm. "}), chunk({field: "Well."}), chunk({"content": "Yes"}), STOP, DONE]
     with speaking(Answer(pieces=pieces)) as server:
         events = asyncio.run(heard(server))
-    assert events == [ReasoningPiece("Hm. "), ReasoningPiece("Well."), TextPiece("Yes"), ModelReply("Yes")]
+    assert events == [ReasoningPiece("Hm. "), ReasoningPiece("Well."), TextPiece("Yes"), Reply("Yes")]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_thoughts_that_a_server_leaves_in_the_text_are_told_apart_too(written: s
         pieces = [chunk({"content": written[at : at + size]}) for at in range(0, len(written), size)]
         with speaking(Answer(pieces=[*pieces, STOP, DONE])) as server:
             *events, last = asyncio.run(heard(server))
-        assert last == ModelReply(said)
+        assert last == Reply(said)
         assert "".join(each.text for each in events if isinstance(each, ReasoningPiece)) == thought
         assert "".join(each.text for each in events if isinstance(each, TextPiece)) == said
 
@@ -188,10 +188,10 @@ def test_several_calls_are_told_apart_however_a_server_marks_them() -> None:
 
 def test_what_a_server_leaves_out_is_made_up_for() -> None:
     bare = b'data: {"choices": [{"delta": {"content": "Hi"}}]}\n\ndata: {"choices": [{"finish_reason": "stop"}]}\n\n'
-    assert reply(bare) == ModelReply("Hi")
+    assert reply(bare) == Reply("Hi")
     odd = [b'data: {"choices": null}\n\n', b'data: {"choices": [{"delta": null}]}\n\n', chunk({"content": 7})]
-    assert reply(b": a comment\n\n", *odd, bare, DONE) == ModelReply("Hi")
-    assert reply(chunk({"content": "Hi"}, "stop", usage={"prompt_tokens": None}), DONE) == ModelReply("Hi")
+    assert reply(b": a comment\n\n", *odd, bare, DONE) == Reply("Hi")
+    assert reply(chunk({"content": "Hi"}, "stop", usage={"prompt_tokens": None}), DONE) == Reply("Hi")
     (call,) = reply(chunk(calling(name="clock")), chunk({}, "stop"), DONE).tool_calls
     assert (call.name, call.arguments) == ("clock", "{}")
     assert call.id.startswith("call_")
@@ -260,7 +260,7 @@ def test_a_server_that_is_not_there_is_told() -> None:
 def test_what_fails_for_a_passing_reason_before_a_word_is_asked_again() -> None:
     good = Answer(pieces=[chunk({"content": "Hi"}), STOP, DONE])
     with speaking(failing(503), good) as server:
-        assert asyncio.run(heard(server, retries=1))[-1] == ModelReply("Hi")
+        assert asyncio.run(heard(server, retries=1))[-1] == Reply("Hi")
     with speaking(Answer(pieces=[chunk({"content": "Hi"})], then="cut"), good) as server:
         with pytest.raises(ModelUnavailable):
             asyncio.run(heard(server, retries=1))

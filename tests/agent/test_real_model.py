@@ -20,7 +20,7 @@ from holdfast.agent.config import AgentConfig, MemoryConfig, MemoryMode, read_co
 from holdfast.agent.initialize import AgentModelChoice, GatewayChoice, initialize
 from holdfast.agent.loader import EngineLoader
 from holdfast.agent.loop import AgentLoop
-from holdfast.agent.ports import ModelMessage, ModelReply, Role, TextPiece, ToolSpec
+from holdfast.agent.ports import ModelMessage, Reply, Role, TextPiece, ToolSpec
 from holdfast.agent.providers import open_model
 from holdfast.agent.providers.openai import OpenAIModel
 from holdfast.agent.result import AgentRunResult, Layer, RunStatus
@@ -54,7 +54,7 @@ def test_an_answer_of_a_real_model_comes_in_pieces(small_model_url: str) -> None
         model = OpenAIModel(NAME, base_url=small_model_url)
         *pieces, reply = [event async for event in model.stream([SYSTEM, STORY], ())]
         await model.close()
-        assert isinstance(reply, ModelReply)
+        assert isinstance(reply, Reply)
         assert len(pieces) > 10
         assert "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) == reply.text
         assert "lighthouse" in reply.text.lower()
@@ -68,9 +68,9 @@ def test_a_real_model_calls_a_tool_and_answers_with_its_result(small_model_url: 
     async def talk() -> None:
         model = OpenAIModel(NAME, base_url=small_model_url)
 
-        async def replied(*messages: ModelMessage) -> ModelReply:
+        async def replied(*messages: ModelMessage) -> Reply:
             last = [event async for event in model.stream([SYSTEM, *messages], specs())][-1]
-            assert isinstance(last, ModelReply)
+            assert isinstance(last, Reply)
             return last
 
         asking = await replied(ASKED)

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.agent.curated import MemoryService, MemoryStore, memory_tool
 from holdfast.agent.gateway import REFERENCE_RULE, RecalledItem, reference_message
-from holdfast.agent.ports import ModelMessage, ModelReply, ModelToolCall, Role, TextPiece, ToolSpec
+from holdfast.agent.ports import ModelMessage, Reply, Role, TextPiece, ToolCall, ToolSpec
 from holdfast.agent.providers.overlap import best
 from holdfast.agent.providers.rule_model import RuleModel
 
@@ -57,7 +57,7 @@ class Talk:
         items = [RecalledItem(id="mem_1", text=text, source_scope="all_user_memory") for text in self.recalled]
         return [skill, *([ModelMessage(Role.USER, reference_message(items))] if items else [])]
 
-    async def _called(self, call: ModelToolCall) -> ModelMessage:
+    async def _called(self, call: ToolCall) -> ModelMessage:
         arguments = json.loads(call.arguments)
         self.calls.append((call.name, arguments))
         answer = await self.tools[call.name](**arguments)
@@ -72,10 +72,10 @@ class Talk:
         self.history = []
 
 
-async def replied(messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> ModelReply:
+async def replied(messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> Reply:
     events = [event async for event in RuleModel().stream(messages, tools)]
     *pieces, reply = events
-    assert isinstance(reply, ModelReply)
+    assert isinstance(reply, Reply)
     assert "".join(piece.text for piece in pieces if isinstance(piece, TextPiece)) == reply.text
     return reply
 
@@ -245,7 +245,7 @@ def test_a_conversation_without_a_prompt_is_no_reason_to_fail() -> None:
 
 
 def test_a_tool_that_answers_nonsense_is_told_of(tmp_path: Path) -> None:
-    call = ModelToolCall("rules-1", "memory", json.dumps({"action": "add", "content": "My dog is called Rex."}))
+    call = ToolCall("rules-1", "memory", json.dumps({"action": "add", "content": "My dog is called Rex."}))
     messages = [
         ModelMessage(Role.USER, "My dog is called Rex."),
         ModelMessage(Role.ASSISTANT, "", (call,)),

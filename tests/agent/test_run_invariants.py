@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recorded import ADD, FLUSH, LEGS, SEARCH, Recorded, agent, calls, configured, recorded
 
 from holdfast.agent.loop import TOOL_LIMIT_ANSWER
-from holdfast.agent.ports import ModelReply, Role, SessionEvent, TextPiece
+from holdfast.agent.ports import Reply, Role, SessionEvent, TextPiece
 from holdfast.agent.result import AgentRunResult, RunStatus
 from holdfast.errors import ModelUnavailable
 from serving import USER_KEY
@@ -32,10 +32,10 @@ CALLS = st.sampled_from(
 TEXTS = st.sampled_from(["An answer.", "Ünïcödé 🍵", "", " \n"])
 TOOLS = st.builds(lambda text, named: calls(*named, text=text), TEXTS, st.lists(CALLS, min_size=1, max_size=3))
 ENDS = st.one_of(
-    TEXTS.map(ModelReply),
+    TEXTS.map(Reply),
     st.just(ModelUnavailable("away")),
     st.just([TextPiece("half an ans")]),
-    st.just(ModelReply("Fine.")),
+    st.just(Reply("Fine.")),
 )
 
 
@@ -52,7 +52,7 @@ def expected(script: list[Any], limit: int) -> Expected:
     called = 0
     for number, line in enumerate(script, 1):
         last = number > limit
-        if not isinstance(line, ModelReply):
+        if not isinstance(line, Reply):
             return Expected(RunStatus.FAILED, "", number, called)
         if line.tool_calls and not last:
             called += len(line.tool_calls)
@@ -85,7 +85,7 @@ def fail() -> None:
 def test_every_run_keeps_its_promises(
     gateway: Recorded,
     tmp_path_factory: pytest.TempPathFactory,
-    rounds: list[ModelReply],
+    rounds: list[Reply],
     end: Any,
     limit: int,
     failing: set[str],

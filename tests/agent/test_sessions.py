@@ -389,11 +389,11 @@ def test_what_a_reader_kept_from_being_overwritten_goes_when_the_file_is_next_op
 
 def test_what_a_crash_kept_from_being_overwritten_goes_when_the_file_is_next_opened(tmp_path: Path) -> None:
     script = (
-        "import asyncio, os, sys\nfrom holdfast.agent.ports import NewEvent, Role\n"
+        "import asyncio, os, sys\nfrom holdfast.agent.ports import NewSessionEvent, Role\n"
         "from holdfast.stores.sessions import SqliteSessions\n"
         "async def main():\n"
         "    sessions = SqliteSessions(sys.argv[1])\n"
-        "    await sessions.append('one', 'run', [NewEvent('message', 'quicksilver', Role.USER, {}, True)])\n"
+        "    await sessions.append('one', 'run', [NewSessionEvent('message', 'quicksilver', Role.USER, {}, True)])\n"
         "    SqliteSessions._scrub = lambda self: os._exit(9)\n"
         "    await sessions.delete('one')\n"
         "asyncio.run(main())\n"
@@ -453,11 +453,11 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     script = (
         "import asyncio, sys\nfrom pathlib import Path\n"
         "from holdfast.app import open_sessions\nfrom holdfast.settings import Settings\n"
-        "from holdfast.agent.ports import NewEvent, Role\n"
+        "from holdfast.agent.ports import NewSessionEvent, Role\n"
         "async def main():\n"
         "    sessions = open_sessions(Path(sys.argv[1]), Settings())\n"
         "    for number in range(10_000):\n"
-        "        await sessions.append('one', 'run', [NewEvent('message', str(number), Role.USER, {}, True)])\n"
+        "        await sessions.append('one', 'run', [NewSessionEvent('message', str(number), Role.USER, {}, True)])\n"
         "        print(number, flush=True)\n"
         "asyncio.run(main())\n"
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from recorded import ADD, FLUSH, SEARCH, agent, calls, configured, recorded
 
-from holdfast.agent.ports import ModelReply, ReasoningPiece, TextPiece
+from holdfast.agent.ports import ReasoningPiece, Reply, TextPiece
 from holdfast.agent.result import AgentRunResult, AnswerCompleted, RunEvent, RunStatus, ToolEnded, ToolStarted
 from holdfast.errors import ModelUnavailable
 
@@ -27,7 +27,7 @@ def test_pieces_thoughts_and_tools_come_in_order_and_the_result_is_last(tmp_path
     async def run() -> list[Any]:
         called = calls(("add", {"left": 2, "right": 3}), text="Let me see.")
         first = [ReasoningPiece("Hm."), TextPiece("Let me see."), called]
-        async with agent(curated(tmp_path), first, ModelReply("It is five."), tools=[add]) as running:
+        async with agent(curated(tmp_path), first, Reply("It is five."), tools=[add]) as running:
             return [event async for event in running.loop.stream("2 + 3?", "sums")]
 
     *events, result = asyncio.run(run())
@@ -59,7 +59,7 @@ def test_a_piece_arrives_before_the_model_has_written_the_next(tmp_path: Path) -
             yield TextPiece("one ")
             await asyncio.wait_for(self.read.wait(), 30)
             yield TextPiece("two")
-            yield ModelReply("one two")
+            yield Reply("one two")
 
         async def close(self) -> None: ...
 
@@ -88,7 +88,7 @@ def test_whoever_watches_a_run_is_told_the_same(kind: str, tmp_path: Path) -> No
             seen.append(event)
 
         async with agent(
-            curated(tmp_path), calls(("add", {"left": 1, "right": 1})), ModelReply("Two."), tools=[add]
+            curated(tmp_path), calls(("add", {"left": 1, "right": 1})), Reply("Two."), tools=[add]
         ) as running:
             result = await running.loop.run("1 + 1?", watch=seen.append if kind == "plain" else later)
         return seen, result
@@ -112,7 +112,7 @@ def test_the_result_comes_when_the_turn_was_kept(tmp_path: Path) -> None:
 
         async def run() -> list[list[str]]:
             folder = configured(tmp_path / "work", {"mode": "hybrid", "gateway": gateway.config()})
-            async with agent(folder, ModelReply("Yes.")) as running:
+            async with agent(folder, Reply("Yes.")) as running:
                 return [list(gateway.journal) async for _ in running.loop.stream("Are you there?")]
 
         piece, answered, result = asyncio.run(run())

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
 
-from holdfast.agent.ports import ModelToolCall
-from holdfast.agent.tools import MAX_ARGUMENT_CHARS, MAX_RESULT_CHARS, AgentTool, ToolBox, ToolOutcome
+from holdfast.agent.ports import ToolCall
+from holdfast.agent.tools import MAX_ARGUMENT_CHARS, MAX_RESULT_CHARS, Tool, ToolBox, ToolOutcome
 from holdfast.errors import InvalidInput, NotFound
 
 
@@ -52,16 +52,16 @@ def box(*functions: Any) -> ToolBox:
 
 
 def called(function: Any, arguments: str | dict[str, Any] = "{}", **changes: Any) -> ToolOutcome:
-    tool = replace(AgentTool.of(function), **changes)
+    tool = replace(Tool.of(function), **changes)
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return asyncio.run(ToolBox([tool]).call(ModelToolCall("1", tool.spec.name, text)))
+    return asyncio.run(ToolBox([tool]).call(ToolCall("1", tool.spec.name, text)))
 
 
 # --- what a model is told -------------------------------------------------------------------------------------------
 
 
 def test_the_schema_is_the_signature() -> None:
-    spec = AgentTool.of(weather).spec
+    spec = Tool.of(weather).spec
     assert (spec.name, spec.description) == ("weather", "The weather at a place.")
     assert spec.parameters["type"] == "object"
     assert spec.parameters["required"] == ["place"]
@@ -80,7 +80,7 @@ def test_names_that_pydantic_uses_itself_can_be_parameters() -> None:
         return [model_config, json, copy, title, properties]
 
     given = {"model_config": "a", "json": 1, "copy": True, "title": "t", "properties": ["p"]}
-    assert set(AgentTool.of(odd).spec.parameters["properties"]) == set(given)
+    assert set(Tool.of(odd).spec.parameters["properties"]) == set(given)
     assert json.loads(called(odd, given).content) == ["a", 1, True, "t", ["p"]]
 
 
@@ -90,7 +90,7 @@ def test_values_within_values_are_read_as_their_types() -> None:
         assert isinstance(place, Place)
         return f"{place.name} ({place.title}) on {on:%d.%m.%Y}"
 
-    properties = AgentTool.of(visit).spec.parameters["$defs"]["Place"]["properties"]
+    properties = Tool.of(visit).spec.parameters["$defs"]["Place"]["properties"]
     assert set(properties) == {"name", "title"}
     outcome = called(visit, {"place": {"name": "Lisbon", "title": "city"}, "on": "2026-11-15"})
     assert outcome == ToolOutcome("Lisbon (city) on 15.11.2026", True, outcome.value)
@@ -101,7 +101,7 @@ def test_a_function_without_parameters_is_a_tool() -> None:
         """The time."""
         return "noon"
 
-    assert AgentTool.of(now).spec.parameters == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert Tool.of(now).spec.parameters == {"type": "object", "properties": {}, "additionalProperties": False}
     assert called(now, "").content == "noon"
 
 
@@ -113,7 +113,7 @@ def test_methods_and_other_names_and_descriptions_can_be_given() -> None:
     tools = ToolBox()
     tools.register(Shop().price, name="price_of", description="What it costs.")
     assert [(spec.name, spec.description) for spec in tools.specs] == [("price_of", "What it costs.")]
-    assert asyncio.run(tools.call(ModelToolCall("1", "price_of", '{"of": "tea"}'))).content == "tea: 3"
+    assert asyncio.run(tools.call(ToolCall("1", "price_of", '{"of": "tea"}'))).content == "tea: 3"
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -131,7 +131,7 @@ def test_tools_over_other_functions_leave_the_others_as_they_were() -> None:
     tools = box(weather)
     rebound = tools.with_functions({"weather": elsewhere, "unknown": elsewhere})
     assert rebound.specs == tools.specs
-    call = ModelToolCall("1", "weather", '{"place": "Lisbon"}')
+    call = ToolCall("1", "weather", '{"place": "Lisbon"}')
     assert asyncio.run(rebound.call(call)).content == "Lisbon is elsewhere"
     assert "celsius" in asyncio.run(tools.call(call)).content
     assert "weather" in tools
@@ -157,7 +157,7 @@ def unreadable(lock: threading.Lock) -> None:
 )
 def test_a_function_that_a_model_could_not_call_is_refused_when_it_is_registered(function: Any, problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):
-        AgentTool.of(function)
+        Tool.of(function)
 
 
 # --- what a model writes --------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_arguments_without_end_are_not_even_read() -> None:
 
 
 def test_a_tool_that_is_not_there_is_told_with_those_that_are() -> None:
-    outcome = asyncio.run(box(weather).call(ModelToolCall("1", "wether\n" * 1000, "{}")))
+    outcome = asyncio.run(box(weather).call(ToolCall("1", "wether\n" * 1000, "{}")))
     assert not outcome.ok
     assert "no tool named" in outcome.content
     assert "weather" in outcome.content
@@ -333,7 +333,7 @@ def test_a_function_that_blocks_for_too_long_is_given_up_too() -> None:
         let_go.wait(300)
 
     # The event loop ends although the function goes on.
-    assert "within 0.01 seconds" in asyncio.run(replace(AgentTool.of(wait), timeout_seconds=0.01).invoke("{}")).content
+    assert "within 0.01 seconds" in asyncio.run(replace(Tool.of(wait), timeout_seconds=0.01).invoke("{}")).content
     let_go.set()
 
 
@@ -346,7 +346,7 @@ def wait() -> None:
     'Wait.'
     threading.Event().wait()
 
-print(asyncio.run(dataclasses.replace(Tool.of(wait), timeout_seconds=0.01).called("{}")).content)
+print(asyncio.run(dataclasses.replace(Tool.of(wait), timeout_seconds=0.01).invoke("{}")).content)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert "did not finish" in ended.stdout
@@ -391,7 +391,7 @@ def test_cancelling_the_run_cancels_the_tool() -> None:
             finally:
                 ended.set()
 
-        task = asyncio.create_task(AgentTool.of(wait).invoke("{}"))
+        task = asyncio.create_task(Tool.of(wait).invoke("{}"))
         await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -99,7 +99,7 @@ def test_one_that_is_there_is_not_created_again(holdfast: Holdfast) -> None:
         (["--kind", "robot"], "there is no 'robot'; use one of user, agent, operator\n"),
         (["--kind", "device"], "--kind: "),
         (["--role", "admin"], "agents are one of member, curator, reader"),
-        (["--kind", "user", "--subject", "ana"], "--subject: are mounted on agents"),
+        (["--kind", "user", "--subject", "ana"], "--subject: can be mounted on agents only"),
         (["--company", "*"], "belongs to one space"),
         (["--company", ""], "--company: "),
     ],

@@ -28,9 +28,9 @@ VERBS: dict[str, Callable[[], Any]] = {
     "ExplainQuery": lambda: memory.ExplainQuery(BOT, "cat"),
     "ListRecords": lambda: memory.ListRecords(BOT),
     "GetRecord": lambda: memory.GetRecord(BOT, ANY),
-    "ForgetRecords": lambda: memory.ForgetProviderRecords(BOT, (ANY,)),
+    "ForgetProviderRecords": lambda: memory.ForgetProviderRecords(BOT, (ANY,)),
     "CorrectRecord": lambda: memory.CorrectRecord(BOT, ANY, "The dog sat."),
-    "Profile": lambda: memory.ReadProviderProfile(BOT),
+    "ReadProviderProfile": lambda: memory.ReadProviderProfile(BOT),
     "ListProviderJobs": lambda: memory.ListProviderJobs(BOT),
     "RetryProviderJob": lambda: memory.RetryProviderJob(BOT, "job_1"),
 }
@@ -52,7 +52,7 @@ def test_every_verb_that_a_binding_serves_is_here() -> None:
     found = {
         name for name, each in vars(memory).items() if isinstance(each, type) and issubclass(each, CompositeRequest)
     }
-    assert found - {"Composed"} == set(VERBS)
+    assert found - {"CompositeRequest"} == set(VERBS)
 
 
 @pytest.fixture

@@ -500,7 +500,7 @@ def test_too_many_calls_at_once_are_refused_and_the_others_are_served(
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     answers = runner.run(crowd())
-    assert sorted(type(each).__name__ for each in answers) == ["Answered"] * 3 + ["ProviderUnavailable"] * 2
+    assert sorted(type(each).__name__ for each in answers) == ["ProviderResponse"] * 3 + ["ProviderUnavailable"] * 2
 
 
 @pytest.mark.parametrize("raised", [ProviderUnavailable, ProviderMisconfigured, SecretUnavailable])

@@ -169,7 +169,7 @@ def test_without_the_library_everything_is_exact_and_an_explanation_says_why(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(memory)
-    monkeypatch.setattr(graphs, "installed", lambda: False)
+    monkeypatch.setattr(graphs, "is_installed", lambda: False)
     assert memory.drain() == 0
     (way,) = memory.explain("note", subject="ana").ways
     assert not way.approximate
@@ -237,7 +237,7 @@ def test_what_is_forgotten_while_an_index_is_built_is_not_in_it(path: Path, monk
             other.forget(made[7], subject="ana")
             return measured(*given)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(graphs, "_measured", forgetting)
+        monkeypatch.setattr(graphs, "_measure_recall", forgetting)
         memory.drain()
         assert is_approximate(memory)
         assert not held(path, text(7))
@@ -252,7 +252,7 @@ def test_what_is_forgotten_after_the_files_are_written_is_blanked_before_they_co
 
         def forgetting(folder: Path) -> None:
             written(folder)
-            monkeypatch.setattr("holdfast.stores.sqlite.nearest.Shelf.scrub", lambda *_: None)
+            monkeypatch.setattr("holdfast.stores.sqlite.nearest.GraphFolder.scrub", lambda *_: None)
             other.forget(made[7], subject="ana")
             monkeypatch.undo()
 

@@ -23,7 +23,7 @@ from holdfast.agent.ports import ChatModel, SessionStore
 from holdfast.agent.providers import open_model
 from holdfast.agent.session_search import session_search_tool
 from holdfast.agent.skills import Skills, activate_skill_tool, read_skills
-from holdfast.agent.tools import AgentTool, ToolBox
+from holdfast.agent.tools import Tool, ToolBox
 from holdfast.app import open_sessions
 from holdfast.errors import ConfigurationError, InvalidInput
 from holdfast.loops import run_in_thread
@@ -74,7 +74,7 @@ class EngineLoader:
         settings: Settings | None = None,
         config: AgentConfig | None = None,
         model: ChatModel | None = None,
-        tools: Iterable[Callable[..., Any] | AgentTool] = (),
+        tools: Iterable[Callable[..., Any] | Tool] = (),
     ) -> None:
         self._workspace = workspace
         self._settings = settings
@@ -123,7 +123,7 @@ class EngineLoader:
         if skills.found:
             tools.register(activate_skill_tool(lambda name: f"{name} can be activated within a run only."))
         for each in self._tools:
-            if isinstance(each, AgentTool):
+            if isinstance(each, Tool):
                 tools.add(each)
             else:
                 tools.register(each)

@@ -24,12 +24,12 @@ from holdfast.agent.memory import Turn
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
-    ModelReply,
-    ModelToolCall,
     NewSessionEvent,
+    Reply,
     Role,
     SessionHit,
     TokenUsage,
+    ToolCall,
     ToolSpec,
 )
 from holdfast.agent.result import (
@@ -135,7 +135,7 @@ class _Run:
         self._hits: list[SessionHit] = []
         self._used: list[ToolUse] = []
         self._usage = TokenUsage()
-        self._reply = ModelReply("")
+        self._reply = Reply("")
         self._text = ""
         self._status = RunStatus.COMPLETED
         self._error: RunError | None = None
@@ -199,10 +199,10 @@ class _Run:
             reference=[ModelMessage(Role(each["role"]), each["content"]) for each in self._turn.messages],
             history=self._history,
         )
-        reply: ModelReply | None = None
+        reply: Reply | None = None
         async with _closing(self._loaded.model.stream((*messages, *self._said), tools)) as events:
             async for event in events:
-                if isinstance(event, ModelReply):
+                if isinstance(event, Reply):
                     reply = event
                 else:
                     yield event
@@ -211,7 +211,7 @@ class _Run:
         self._reply = reply
         self._usage += reply.usage
 
-    async def _call_tools(self, reply: ModelReply) -> AsyncGenerator[RunEvent, None]:
+    async def _call_tools(self, reply: Reply) -> AsyncGenerator[RunEvent, None]:
         """Run a reply's tool calls one after another: the order may matter."""
         self._said.append(ModelMessage(Role.ASSISTANT, reply.text, tool_calls=reply.tool_calls))
         # Written before the calls: if a tool ends this process, the attempt is on record.
@@ -315,7 +315,7 @@ async def _closing(events: AsyncIterator[ModelEvent]) -> AsyncIterator[AsyncIter
             await close()
 
 
-def _answer(reply: ModelReply, otherwise: str = "") -> str:
+def _answer(reply: Reply, otherwise: str = "") -> str:
     if text := storable(reply.text).strip():
         return text
     if otherwise:
@@ -327,17 +327,17 @@ def _activation(skill: Skill, by: str) -> NewSessionEvent:
     return NewSessionEvent(SKILL_ACTIVATED, data={"skill": skill.name, "by": by})
 
 
-def _traced_call(call: ModelToolCall) -> NewSessionEvent:
+def _traced_call(call: ToolCall) -> NewSessionEvent:
     return NewSessionEvent(TOOL_CALL, _truncate_trace(call.arguments), data=_call_identity(call))
 
 
-def _traced_result(call: ModelToolCall, outcome: ToolOutcome) -> NewSessionEvent:
+def _traced_result(call: ToolCall, outcome: ToolOutcome) -> NewSessionEvent:
     return NewSessionEvent(
         TOOL_RESULT, _truncate_trace(outcome.content), data={**_call_identity(call), "ok": outcome.ok}
     )
 
 
-def _call_identity(call: ModelToolCall) -> dict[str, Any]:
+def _call_identity(call: ToolCall) -> dict[str, Any]:
     return {"id": storable(call.id)[:200], "name": storable(call.name)[:200]}
 
 

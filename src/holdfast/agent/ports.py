@@ -15,10 +15,9 @@ __all__ = [
     "Json",
     "ModelEvent",
     "ModelMessage",
-    "ModelReply",
-    "ModelToolCall",
     "NewSessionEvent",
     "ReasoningPiece",
+    "Reply",
     "Role",
     "SessionEvent",
     "SessionHit",
@@ -26,6 +25,7 @@ __all__ = [
     "SessionSummary",
     "TextPiece",
     "TokenUsage",
+    "ToolCall",
     "ToolSpec",
 ]  # fmt: skip
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class ModelToolCall:
+class ToolCall:
     """A model's call of a tool. `arguments` is the JSON that it wrote, which may be invalid."""
 
     id: str
@@ -48,7 +48,7 @@ class ModelMessage:
 
     role: Role
     content: str
-    tool_calls: tuple[ModelToolCall, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
 
 
@@ -87,15 +87,15 @@ class ReasoningPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelReply:
+class Reply:
     """The complete answer: its text, and the tools to call before the next one."""
 
     text: str
-    tool_calls: tuple[ModelToolCall, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
     usage: TokenUsage = field(default_factory=TokenUsage)
 
 
-ModelEvent = TextPiece | ReasoningPiece | ModelReply
+ModelEvent = TextPiece | ReasoningPiece | Reply
 
 
 class ChatModel(Protocol):

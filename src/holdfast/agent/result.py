@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from holdfast.agent.curated import MemorySnapshot
 from holdfast.agent.gateway import RecalledItem
-from holdfast.agent.ports import ModelToolCall, ReasoningPiece, SessionHit, TextPiece, TokenUsage
+from holdfast.agent.ports import ReasoningPiece, SessionHit, TextPiece, TokenUsage, ToolCall
 
 _WORD = re.compile(r"[^\W_]+")
 # Stop words. Only for marking evidence, so a short list is enough.
@@ -105,14 +105,14 @@ class AgentRunResult:
 class ToolStarted:
     """A tool is being called."""
 
-    call: ModelToolCall
+    call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
     """A tool was called; `content` is the model's view of the result."""
 
-    call: ModelToolCall
+    call: ToolCall
     ok: bool
     content: str
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 
-from holdfast.agent.ports import Json, ModelToolCall, ToolSpec
+from holdfast.agent.ports import Json, ToolCall, ToolSpec
 from holdfast.domain.reference_message import one_line
 from holdfast.errors import HoldfastError, InvalidInput
 
@@ -50,7 +50,7 @@ class ToolOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTool:
+class Tool:
     """A function, its description for a model, and the validation of its arguments."""
 
     spec: ToolSpec
@@ -60,7 +60,7 @@ class AgentTool:
     max_result_chars: int = MAX_RESULT_CHARS
 
     @classmethod
-    def of(cls, function: ToolFunction, name: str | None = None, description: str | None = None) -> AgentTool:
+    def of(cls, function: ToolFunction, name: str | None = None, description: str | None = None) -> Tool:
         """Inspect the function. Each parameter needs a type; `Annotated[…, Field(description=…)]` describes it."""
         named = name or str(getattr(function, "__name__", ""))
         if not _NAME.fullmatch(named):
@@ -73,7 +73,7 @@ class AgentTool:
         arguments = _arguments(function, named)
         return cls(ToolSpec(named, text, _schema(arguments, named)), function, arguments)
 
-    def with_function(self, function: ToolFunction) -> AgentTool:
+    def with_function(self, function: ToolFunction) -> Tool:
         """Return the same tool with another function of the same signature."""
         return replace(self, function=function)
 
@@ -166,8 +166,8 @@ def _is_run_cancelled() -> bool:
 class ToolBox:
     """The tools of an agent, by name."""
 
-    def __init__(self, tools: Iterable[AgentTool] = ()) -> None:
-        self._tools: dict[str, AgentTool] = {}
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
         for tool in tools:
             self.add(tool)
 
@@ -178,13 +178,13 @@ class ToolBox:
         description: str | None = None,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
-    ) -> AgentTool:
+    ) -> Tool:
         """Register a function that models may call."""
-        tool = replace(AgentTool.of(function, name, description), timeout_seconds=timeout_seconds)
+        tool = replace(Tool.of(function, name, description), timeout_seconds=timeout_seconds)
         self.add(tool)
         return tool
 
-    def add(self, tool: AgentTool) -> None:
+    def add(self, tool: Tool) -> None:
         if tool.spec.name in self._tools:
             raise InvalidInput(tool.spec.name, "there is a tool of this name already; register it under another name")
         self._tools[tool.spec.name] = tool
@@ -208,7 +208,7 @@ class ToolBox:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(tool.spec for tool in self._tools.values())
 
-    async def call(self, call: ModelToolCall) -> ToolOutcome:
+    async def call(self, call: ToolCall) -> ToolOutcome:
         """Run a model's tool call."""
         tool = self._tools.get(call.name)
         if tool is None:

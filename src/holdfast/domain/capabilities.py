@@ -125,7 +125,7 @@ OFFERS: tuple[Offer, ...] = (
     *_offers(Section.ENTRY, "agent_skill_directories", "agent_tool_registries"),
     Offer("by_words", Section.INDEXED_RECALL, "holdfast.search.postings:Postings"),
     Offer("by_meaning", Section.INDEXED_RECALL, "holdfast.search.vectors:Vectors"),
-    Offer("by_approximate_index", Section.INDEXED_RECALL, "holdfast.search.approximate_search:Pool"),
+    Offer("by_approximate_index", Section.INDEXED_RECALL, "holdfast.search.approximate_search:ApproximateSearch"),
 )
 NAMES = tuple(offer.name for offer in OFFERS)
 # Operations that an adapter can dispatch without a model. `maintain` needs an adapter with one.

@@ -75,7 +75,7 @@ class Rebuild(Write[Core, RebuildResult]):
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         # Without a configured embedder the rebuild would wait forever.
-        if hasattr(core.embedder, "missing"):
+        if hasattr(core.embedder, "missing_error"):
             raise cast(AbsentEmbedder, core.embedder).missing_error()
         return core
 

@@ -16,15 +16,15 @@ from typing import Any, NoReturn
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
-    ModelReply,
-    ModelToolCall,
     ReasoningPiece,
+    Reply,
     Role,
     TextPiece,
     TokenUsage,
+    ToolCall,
     ToolSpec,
 )
-from holdfast.agent.providers.http_common import (
+from holdfast.agent.providers.sdk_errors import (
     MAX_REPLY_CHARS,
     MISSING,
     RETRIES,
@@ -139,7 +139,7 @@ class AnthropicModel:
             request["tool_choice"] = {"type": "none"}
         return request
 
-    def _remember(self, reply: ModelReply, draft: _AnthropicDraft) -> None:
+    def _remember(self, reply: Reply, draft: _AnthropicDraft) -> None:
         if not reply.tool_calls or not any(block["type"] in _THOUGHTS for block in draft.blocks):
             return
         self._thought[reply.tool_calls[0].id] = draft.thoughts
@@ -251,14 +251,14 @@ class _AnthropicDraft:
     def thoughts(self) -> list[_Block]:
         return [block for block in self.blocks if block["type"] in _THOUGHTS]
 
-    def reply(self) -> ModelReply:
+    def reply(self) -> Reply:
         text = "".join(block["text"] for block in self.blocks if block["type"] == "text")
         calls = tuple(
-            ModelToolCall(block["id"] or new_call_id(), block["name"], block["json"] or json.dumps(block["input"]))
+            ToolCall(block["id"] or new_call_id(), block["name"], block["json"] or json.dumps(block["input"]))
             for block in self.blocks
             if block["type"] == "tool_use" and block["name"]
         )
-        return ModelReply(text, calls, self.usage)
+        return Reply(text, calls, self.usage)
 
 
 def _text(owner: Any, name: str) -> str:

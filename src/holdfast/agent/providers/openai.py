@@ -14,15 +14,16 @@ from typing import Any, NoReturn
 from holdfast.agent.ports import (
     ModelEvent,
     ModelMessage,
-    ModelReply,
-    ModelToolCall,
     ReasoningPiece,
+    Reply,
     Role,
     TextPiece,
     TokenUsage,
+    ToolCall,
     ToolSpec,
 )
-from holdfast.agent.providers.http_common import (
+from holdfast.agent.providers.reasoning import ReasoningSplitter
+from holdfast.agent.providers.sdk_errors import (
     MAX_REPLY_CHARS,
     MISSING,
     RETRIES,
@@ -36,7 +37,6 @@ from holdfast.agent.providers.http_common import (
     sendable,
     translate_error,
 )
-from holdfast.agent.providers.reasoning import ReasoningSplitter
 from holdfast.domain.secret import Secret
 from holdfast.errors import ModelError, ModelMisconfigured
 
@@ -231,7 +231,7 @@ class _OpenAIDraft:
             self.calls.append(found)
         return found
 
-    def _reply(self) -> ModelReply:
+    def _reply(self) -> Reply:
         used: set[str] = set()
         calls = []
         for call in self.calls:
@@ -239,8 +239,8 @@ class _OpenAIDraft:
                 continue
             call_id = call.id if call.id and call.id not in used else new_call_id()
             used.add(call_id)
-            calls.append(ModelToolCall(call_id, call.name, call.arguments or "{}"))
-        return ModelReply("".join(self.texts), tuple(calls), self.usage)
+            calls.append(ToolCall(call_id, call.name, call.arguments or "{}"))
+        return Reply("".join(self.texts), tuple(calls), self.usage)
 
 
 def _text(owner: Any, name: str) -> str:

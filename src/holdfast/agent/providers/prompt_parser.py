@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from holdfast.agent.gateway import REFERENCE_LABEL
-from holdfast.agent.ports import ModelMessage, ModelToolCall, Role
+from holdfast.agent.ports import ModelMessage, Role, ToolCall
 
 _SECTION = re.compile(r"(About the user|Notes) \(\d+% — [\d,]+ of [\d,]+ characters\):")
 _TARGETS = {"About the user": "user", "Notes": "memory"}
@@ -37,7 +37,7 @@ class ParsedPrompt:
     notes: tuple[Note, ...] = ()
     reference: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
-    results: tuple[tuple[ModelToolCall, str], ...] = ()
+    results: tuple[tuple[ToolCall, str], ...] = ()
     recalls: bool = False  # there is a Memory Gateway, which stores the turn
 
 
@@ -96,7 +96,7 @@ def _earlier_prompts(before: Sequence[ModelMessage]) -> Iterator[str]:
             yield message.content
 
 
-def _results(after: Sequence[ModelMessage]) -> Iterator[tuple[ModelToolCall, str]]:
+def _results(after: Sequence[ModelMessage]) -> Iterator[tuple[ToolCall, str]]:
     calls = {call.id: call for message in after for call in message.tool_calls}
     for message in after:
         if message.role is Role.TOOL and message.tool_call_id in calls:

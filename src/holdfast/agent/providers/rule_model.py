@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.agent.ports import ModelEvent, ModelMessage, ModelReply, ModelToolCall, Role, TextPiece, ToolSpec
+from holdfast.agent.ports import ModelEvent, ModelMessage, Reply, Role, TextPiece, ToolCall, ToolSpec
 from holdfast.agent.providers.intent_rules import (
     ClassifiedSentence,
     Wish,
@@ -62,14 +62,14 @@ class RuleModel:
         """Do nothing: there is nothing to close."""
 
 
-def _decide_reply(known: ParsedPrompt, tools: frozenset[str]) -> ModelReply:
+def _decide_reply(known: ParsedPrompt, tools: frozenset[str]) -> Reply:
     wishes = _latest(classify_sentences(known.prompt))
     if not known.results and (calls := _calls(wishes, known, tools)):
-        return ModelReply("", calls)
+        return Reply("", calls)
     parts = [*_confirm_changes(wishes, known), *_answer_questions(wishes, known)]
     if not parts and _THANKS.search(known.prompt):
-        return ModelReply("You are welcome.")
-    return ModelReply(" ".join(parts) or _INTRODUCTION)
+        return Reply("You are welcome.")
+    return Reply(" ".join(parts) or _INTRODUCTION)
 
 
 def _latest(wishes: Sequence[ClassifiedSentence]) -> list[ClassifiedSentence]:
@@ -85,9 +85,7 @@ def _latest(wishes: Sequence[ClassifiedSentence]) -> list[ClassifiedSentence]:
 # --- tool calls before the answer ------------------------------------------------------------------------------------
 
 
-def _calls(
-    wishes: Sequence[ClassifiedSentence], known: ParsedPrompt, tools: frozenset[str]
-) -> tuple[ModelToolCall, ...]:
+def _calls(wishes: Sequence[ClassifiedSentence], known: ParsedPrompt, tools: frozenset[str]) -> tuple[ToolCall, ...]:
     calls: list[tuple[str, dict[str, Any]]] = []
     if MEMORY in tools:
         calls += [(MEMORY, change) for change in _changes(wishes, known)]
@@ -96,7 +94,7 @@ def _calls(
         looked_for = [words_to_look_for(_rephrase_question(text)) for text in unanswered]
         calls += [(SEARCH, {"query": words, "limit": _SESSIONS}) for words in looked_for[:1] if words]
     return tuple(
-        ModelToolCall(f"rules-{number}", name, json.dumps(arguments, ensure_ascii=False))
+        ToolCall(f"rules-{number}", name, json.dumps(arguments, ensure_ascii=False))
         for number, (name, arguments) in enumerate(calls[:_MOST_CALLS], 1)
     )
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.agent.ports import ModelEvent, ModelMessage, ModelReply, TextPiece, ToolSpec
+from holdfast.agent.ports import ModelEvent, ModelMessage, Reply, TextPiece, ToolSpec
 from holdfast.errors import ModelMisconfigured
 
-Written = ModelReply | BaseException | Sequence[ModelEvent]
+Written = Reply | BaseException | Sequence[ModelEvent]
 """One scripted answer: a reply, an error, or the exact events, the last of them a reply."""
 Line = Written | Callable[[Sequence[ModelMessage], Sequence[ToolSpec]], Written | Awaitable[Written]]
 _PIECE = re.compile(r"\S+\s*|\s+")
@@ -58,7 +58,7 @@ class ScriptedModel:
             line = await _await_if_needed(line(messages, tools))
         if isinstance(line, BaseException):
             raise line
-        return [*map(TextPiece, _PIECE.findall(line.text)), line] if isinstance(line, ModelReply) else line
+        return [*map(TextPiece, _PIECE.findall(line.text)), line] if isinstance(line, Reply) else line
 
     async def close(self) -> None:
         self.closed = True
