@@ -62,17 +62,14 @@ def faulty(results: list[Any] | None = None, *, host: str = "127.0.0.1", **fault
 
     def accept() -> None:
         while not over.is_set():
-            before = _shut(gateway)
-            if before == REFUSED:
-                _close(listening)
-            if before is not None:
+            if _shut(gateway) is not None:
                 return
             try:
                 connection, _ = listening.accept()
             except OSError:
                 return
             # One at a time: what is done to the next connection depends on what became of this one.
-            _serve(connection, gateway, over, threads)
+            _serve(connection, gateway, over, threads, listening)
 
     acceptor = threading.Thread(target=accept, daemon=True)
     if _shut(gateway) == REFUSED:
@@ -100,7 +97,13 @@ def _close(listening: socket.socket) -> None:
     listening.close()
 
 
-def _serve(connection: socket.socket, gateway: Faulty, over: threading.Event, threads: list[threading.Thread]) -> None:
+def _serve(
+    connection: socket.socket,
+    gateway: Faulty,
+    over: threading.Event,
+    threads: list[threading.Thread],
+    listening: socket.socket,
+) -> None:
     """One request, one answer, and the end of the connection."""
     try:
         request = _request(connection)
@@ -110,6 +113,9 @@ def _serve(connection: socket.socket, gateway: Faulty, over: threading.Event, th
             return
         operation = head.split(b" ")[1].decode().rpartition("/")[2]
         gateway.asked.append((operation, json.loads(body)))
+        if _shut(gateway) == REFUSED:
+            # Before the answer: whoever has that may ask again at once.
+            _close(listening)
         fault = gateway.faults.get(operation)
         if fault in MISDEEDS:
             threads.append(threading.Thread(target=_misdo, args=(MISDEEDS[fault], connection, over), daemon=True))
