@@ -149,7 +149,7 @@ class AsyncMemory:
         return await self._perform(Action.ADD, make)
 
     async def flush(self, *, idempotency_key: str | None = None, **where: Unpack[ScopeKwargs]) -> Flushed:
-        """Wait for the vectors of one conversation, as in `add`; seal its messages and queue the extraction of facts."""
+        """Wait for the vectors of one conversation, as in `add`; seal its messages and queue the extraction."""
         return await self._perform(
             Action.FLUSH,
             lambda: Flush(self._scope({"conversation": DEFAULT_CONVERSATION, **where}), idempotency_key),

@@ -63,9 +63,9 @@ async def _run(tell: Tell, location: str, space: str, shim: Shim, verb: str, at:
         return result
 
     opening = _opening(location, space, 1_000)
-    memory = await (cutting(opening.opened()) if verb == "open" else opening.opened())
+    memory = await (cutting(opening.open_memory()) if verb == "open" else opening.open_memory())
     if memory is None:
-        memory = await _opening(location, space, 1_000).opened()
+        memory = await _opening(location, space, 1_000).open_memory()
     # So that the verb finds its connections made, as it mostly does.
     await memory.add("warm", subject="ana", conversation="warm")
     await memory.list(subject="ana")

@@ -117,9 +117,9 @@ async def _run(tell: Tell, location: str, shim: Shim, verb: str, fault: str, at:
         return result
 
     opening = _opening(location, 1_000)
-    memory = await (failing(opening.opened()) if verb in OPENING else opening.opened())
+    memory = await (failing(opening.open_memory()) if verb in OPENING else opening.open_memory())
     if memory is None:
-        memory = await _opening(location, 1_000).opened()
+        memory = await _opening(location, 1_000).open_memory()
     if verb in VERBS:
         await failing(VERBS[verb](memory))
     # The trouble is over: everything goes on, without opening it anew.
@@ -129,7 +129,7 @@ async def _run(tell: Tell, location: str, shim: Shim, verb: str, fault: str, at:
         # But for this: SQLite reads a file that it could not open for writing, and says so at the first write.
         assert verb in OPENING
         await memory.close()
-        memory = await _opening(location, 2_000).opened()
+        memory = await _opening(location, 2_000).open_memory()
         await memory.add(AFTERWARDS, subject="zoe")
     assert [hit.text for hit in await memory.search(AFTERWARDS, subject="zoe")] == [AFTERWARDS]
     await (failing(memory.close()) if verb == "close" else memory.close())

@@ -20,9 +20,9 @@ from holdfast.gateway.server import check_certificate, listen
 # `/wait` answers once a byte comes on standard input.
 PROGRAM = """
 import asyncio, sys
-from holdfast.gateway import serving
+from holdfast.gateway import server
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge import around
+from holdfast.gateway.edge import wrap_app
 from holdfast.gateway.edge.http_metrics import Metrics
 
 async def app(scope, receive, send):
@@ -36,16 +36,16 @@ async def app(scope, receive, send):
 
 async def main():
     try:
-        edge = around(app, config, metrics)
-        await serving.serve(edge, config, metrics, sockets, lambda at: print(at.port, flush=True))
+        edge = wrap_app(app, config, metrics)
+        await server.serve(edge, config, metrics, sockets, lambda at: print(at.port, flush=True))
     finally:
         print("closed", flush=True)
 
 config, metrics = GatewayConfig(port=0, shutdown_seconds=float(sys.argv[1])), Metrics()
-serving.allow_many_files()
-sockets = serving.listen(config)
-with serving.logging_as_json():
-    serving.run(main())
+server.allow_many_files()
+sockets = server.listen(config)
+with server.logging_as_json():
+    server.run(main())
 """
 
 
