@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test test-postgres coverage check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
+.PHONY: serve demo test test-postgres coverage mutants check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -31,6 +31,10 @@ test-postgres: $(VENV)/.tests
 # Line coverage of `make test`, as a table and as HTML in htmlcov/. The result is in docs/measurements.md.
 coverage: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres" --cov --cov-report=term --cov-report=html
+
+# Breaks five promises, one at a time; the tests of `make test` must notice each.
+mutants: $(VENV)/.tests
+	$(BIN)/python tools/mutants.py
 
 check: $(VENV)/.tests
 	$(BIN)/ruff format --check .
