@@ -60,10 +60,10 @@ def is_bare_participle(name: str) -> bool:
     return words in IRREGULAR or (words.endswith("ed") and len(words) > 3)
 
 
-def findings() -> Iterator[str]:
+def findings(root: Path = ROOT) -> Iterator[str]:
     classes: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(ROOT.rglob("*.py")):
-        relative = path.relative_to(ROOT).as_posix()
+    for path in sorted(root.rglob("*.py")):
+        relative = path.relative_to(root).as_posix()
         methods_to_be_replaced = relative.startswith(METHODS_TO_BE_REPLACED)
         for node, name in _walk(ast.parse(path.read_text("utf-8"))):
             where = f"src/holdfast/{relative}:{getattr(node, 'lineno', 1)}"
