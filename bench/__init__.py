@@ -1,1 +1,1 @@
-"""Measurements of Holdfast beside its peers. Nothing here is part of the library."""
+"""Measurements of Holdfast and its peers. Nothing here is part of the library."""

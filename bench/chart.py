@@ -22,7 +22,7 @@ _STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 @dataclass(frozen=True, slots=True)
 class Bar:
     value: float
-    # How far the thin line goes, if there is one.
+    # The end of the thin line, if there is one.
     tail: float | None
     series: str
     says: str
@@ -30,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Bars that belong to one name."""
+    """The bars of one name."""
 
     name: str
     bars: list[Bar]
@@ -104,7 +104,7 @@ def _group(system: str, found: Json, bars: list[Bar]) -> Group:
 
 
 def _bars(canvas: Canvas, y: float, groups: list[Group], unit: str, form: Callable[[float], str]) -> float:
-    """Horizontal bars on a logarithmic axis. Gives where it ends."""
+    """Horizontal bars on a logarithmic axis. Returns the y where they end."""
     values = [end for group in groups for bar in group.bars for end in (bar.value, bar.tail or bar.value)]
     if not values:
         canvas.text(20, y + 16, "not measured in this run", "small")
@@ -143,7 +143,7 @@ def _digits(value: float) -> str:
 
 
 def _growth(canvas: Canvas, y: float, results: Json) -> float:
-    """The time of a search in a partition of 100 while everything around it grows."""
+    """The time of a search in a partition of 100 while the rest of the store grows."""
     series = {
         store: [
             (size, found.p50_ms)
@@ -173,7 +173,7 @@ def _growth(canvas: Canvas, y: float, results: Json) -> float:
 
 
 def _lines(canvas: Canvas, across: Axis, up: Evenly, series: dict[str, list[tuple[int, float]]]) -> None:
-    # Of two lines, the numbers of the upper stand above it and those of the lower below.
+    # Label the upper of two lines above it and the lower below.
     ranked = sorted((found for found in series.values() if found), key=lambda found: found[-1][1])
     for colour, (store, found) in zip(SERIES, series.items(), strict=False):
         canvas.line([(across.at(size), up.at(ms)) for size, ms in found], colour)
@@ -184,7 +184,7 @@ def _lines(canvas: Canvas, across: Axis, up: Evenly, series: dict[str, list[tupl
 
 
 def _described(results: Json) -> str:
-    """The main figures in words, for those who do not see the picture."""
+    """The main figures in words, as alternative text."""
     said = []
     for system, found in results["systems"].items():
         rate, p50 = reading.system_rate(results, system, "one"), reading.at(found, "warm", "p50_ms")

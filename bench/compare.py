@@ -42,7 +42,7 @@ COMMANDS = {"holdfast --version": ["--version"], "holdfast --help": ["--help"], 
 
 
 def measure(checkout: Path) -> dict[str, float]:
-    """Microseconds per call of `add` and `search`, and per whole process of each command."""
+    """Microseconds per call of `add` and `search`, and per process of each command."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "HOLDFAST_STORE": f"{folder}/memory.db"}
 

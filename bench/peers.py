@@ -1,6 +1,6 @@
-"""How each peer is opened: its documented way and its defaults, with the run's vectors. Both benchmarks open them here.
+"""Opens each peer in its documented way with its defaults and the run's vectors, for both benchmarks.
 
-Nothing is imported before it is opened.
+A package is imported only when it is opened.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float32]
 
 
 class Vectors(Protocol):
-    """Where a peer's vectors come from."""
+    """The source of a peer's vectors."""
 
     @property
     def dims(self) -> int: ...
@@ -31,17 +31,17 @@ class Vectors(Protocol):
 def mem0(directory: Path, vectors: Vectors) -> Any:
     """mem0 with its default local Qdrant store: no key, no call to a language model, no telemetry.
 
-    Its keyword arm and its entity boost are off, as they are after `pip install mem0ai`: they need fastembed and
-    spaCy, and models that those fetch from a hub.
+    Its keyword arm and its entity boost are off, as after `pip install mem0ai`: they need fastembed, spaCy, and models
+    that those fetch from a hub.
     """
-    # mem0 reads both at import, and makes its directory then.
+    # mem0 reads both at import, and creates its directory then.
     os.environ["MEM0_TELEMETRY"] = "False"
     os.environ["MEM0_DIR"] = str(directory)
     from mem0 import Memory
 
-    # It warns at every start that the keyword arm is off, which bench/README.md says.
+    # At every start it warns that the keyword arm is off; bench/README.md says so.
     logging.getLogger("mem0").setLevel(logging.ERROR)
-    # LM Studio's clients are the ones that mem0 builds without a key; neither is ever called.
+    # mem0 builds LM Studio's clients without a key; neither is ever called.
     memory: Any = Memory.from_config(
         {
             "vector_store": {
@@ -77,7 +77,7 @@ class _Mem0Embedding:
 
 
 def langgraph_index(vectors: Vectors) -> dict[str, Any]:
-    """The index that LangGraph's stores are given: vectors of the text field."""
+    """The index configuration of LangGraph's stores: vectors of the text field."""
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
         return [vector.tolist() for vector in vectors.many(texts)]
@@ -93,12 +93,12 @@ def chroma(directory: Path) -> Any:
 
 
 def chroma_collection(client: Any, name: str) -> Any:
-    # Without the last, Chroma would fetch a model of its own.
+    # Without `embedding_function=None`, Chroma would fetch its own model.
     return client.get_or_create_collection(name, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None)
 
 
 def lancedb(directory: Path) -> Any:
-    # At its default level every hybrid search logs two notices about columns of the future.
+    # At its default level, every hybrid search logs two notices about future columns.
     os.environ.setdefault("LANCEDB_LOG", "error")
     import lancedb as package
 
@@ -106,14 +106,14 @@ def lancedb(directory: Path) -> Any:
 
 
 def lancedb_full_text(table: Any) -> None:
-    """Its full-text index, with its default settings."""
+    """Create LanceDB's full-text index with its default settings."""
     from lancedb.index import FTS
 
     table.create_index("text", config=FTS())
 
 
 def lancedb_hybrid(table: Any, query: str, vector: FloatArray) -> Any:
-    """Its full-text index and its vectors, fused by its own reciprocal rank reranker."""
+    """LanceDB's full-text index and vectors, fused by its own reciprocal rank reranker."""
     from lancedb.rerankers import RRFReranker
 
     search = table.search(query_type="hybrid").vector(vector).text(query)
@@ -121,11 +121,11 @@ def lancedb_hybrid(table: Any, query: str, vector: FloatArray) -> Any:
 
 
 def memsearch(directory: Path, vectors: Vectors, collection: str) -> Any:
-    """memsearch with its default local store, Milvus Lite. It indexes markdown files, which are its truth."""
+    """memsearch with its default local store, Milvus Lite. It indexes markdown files, its source of truth."""
     import memsearch as package
     from memsearch import core
 
-    # It builds its embedder from a name in a list of its own; there is no other way in.
+    # It builds its embedder from a name in a fixed list, so patch the lookup.
     core.get_provider = lambda *_, **__: _MemSearchEmbedding(vectors)
     return package.MemSearch(
         paths=[str(directory / "memory")], milvus_uri=str(directory / "milvus.db"), collection=collection
@@ -150,12 +150,12 @@ class _MemSearchEmbedding:
 
 
 def memsearch_note(text: str, heading: str, note: str = "") -> str:
-    """A record as a section of its own: memsearch cuts markdown at headings, and its plugins write such sections."""
+    """A record as a separate section: memsearch splits markdown at headings, and its plugins write such sections."""
     comment = f"<!-- {note} -->\n" if note else ""
     return f"\n### {heading}\n{comment}{text}\n"
 
 
 def _without_heading(text: str) -> str:
-    """The vector is that of what was said, as with every other system."""
+    """Drop the heading: the vector is that of the text alone, as for every other system."""
     first, _, rest = text.partition("\n")
     return rest if first.startswith("### ") and rest else text

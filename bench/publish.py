@@ -1,4 +1,4 @@
-"""Puts a run of `bench.engine` into the documentation: the chart, and the tables between their marks.
+"""Publish a run of `bench.engine` in the documentation: the chart, and the tables between their marks.
 
 python -m bench.publish [bench/results/engine.json]
 """

@@ -1,4 +1,4 @@
-"""A little SVG: logarithmic axes, bars, lines and words, in one file that is readable on light and dark pages."""
+"""A small SVG writer: logarithmic axes, bars, lines and text, in one file that is readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-# The colours are told apart by people who see few of them, and by their order in the key.
+# Colour-blind readers can distinguish the colours; their order in the key helps, too.
 _STYLE = """
 :root { --page: #ffffff; --ink: #1f2328; --faint: #59636e; --rule: #d1d9e0; --a: #0b5cad; --b: #d9730d; --c: #2f7d5b; }
 @media (prefers-color-scheme: dark) { :root { --page: #0d1117; --ink: #e6edf3; --faint: #9198a1; --rule: #30363d;
@@ -25,7 +25,7 @@ SERIES = ("a", "b", "c")
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Logarithmic, between two powers of ten, drawn between two coordinates."""
+    """A logarithmic axis between two powers of ten, drawn between two coordinates."""
 
     low: float
     high: float
@@ -48,7 +48,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Evenly:
-    """From nothing up to a round number, in even steps."""
+    """A linear axis from zero to a round number, in even steps."""
 
     high: float
     step: float
@@ -70,7 +70,7 @@ class Evenly:
 
 
 class Canvas:
-    """Collects shapes; `written` gives the file."""
+    """Collects shapes; `written` returns the file."""
 
     def __init__(self, width: int) -> None:
         self.width = width

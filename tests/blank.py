@@ -1,4 +1,4 @@
-"""Empty stores in files, copied: making one takes a synced commit per step of its schema, longer than most tests."""
+"""Copies of an empty SQLite store: creating one takes a synced commit per migration, longer than most tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.stores.sqlite import SqliteStore, schema
 
 @cache
 def _made(newest: int) -> bytes:
-    """The file of a store of that schema, which was made and closed, and never used."""
+    """The file of a store of that schema, created, closed and never used."""
     folder = Path(tempfile.mkdtemp(prefix="holdfast-blank-"))
     try:
         asyncio.run(_opened_once(folder / "memory.db"))
@@ -28,6 +28,6 @@ async def _opened_once(path: Path) -> None:
 
 
 def blank(path: Path) -> Path:
-    """An empty store at that path, for a test that is not about how stores are made."""
+    """Create an empty store at that path, for tests that are not about creating stores."""
     path.write_bytes(_made(schema.migrations()[-1][0]))
     return path

@@ -1,4 +1,4 @@
-"""What a model behind an OpenAI-compatible endpoint answers, as bytes of HTTP."""
+"""Answers of a model behind an OpenAI-compatible endpoint, as HTTP bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from serving import http
 
 
 def completion(content: Any, **more: Any) -> bytes:
-    """An answer of the protocol whose text is `content`, as JSON unless it is a text."""
+    """A completion with `content` as its text, as JSON unless it is a string."""
     text = content if isinstance(content, str) else json.dumps(content)
     usage = {"prompt_tokens": 120, "completion_tokens": 30, "total_tokens": 150}
     body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}], "usage": usage, **more}

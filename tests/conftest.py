@@ -1,4 +1,4 @@
-"""Fixtures that all tests share, where temporary files go, which tests need PostgreSQL, and which files are slowest."""
+"""Shared fixtures, the folder of temporary files, the `postgres` marker, and a summary of the slowest files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from holdfast.search.embedders.static import StaticEmbedder
 from postgres import AnyServer, serving
 from probes import SteppingClock
 
-# A sync costs nothing in memory, and the code under test still makes every one of them. Tests of durability do not rely
-# on the disk: their shim drops whatever was not synced (`faults/disk.py`).
+# Syncs are free in memory, and the code under test still makes all of them. Durability tests do not rely on the disk:
+# their shim drops whatever was not synced (`faults/disk.py`).
 _MEMORY = Path("/dev/shm")
 _NEEDED_BYTES = 4 << 30
 
@@ -36,15 +36,16 @@ _use_memory_for_temporary_files()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell that starts a program in the background has it ignore Ctrl-C, and all that it starts: tests send it."""
+    """Restore Ctrl-C, which tests send: a shell lets background programs and their children ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         leftovers.kill_when_we_are_gone()
 
 
-# `make test` holds PostgreSQL to the store contract and to the answers of SQLite. All other tests on PostgreSQL carry
-# the marker `postgres` and run in `make test-postgres`: by their fixtures, or by `postgres.ON_POSTGRES` as a parameter.
+# `make test` checks PostgreSQL against the store contract and against the answers of SQLite. All other tests on
+# PostgreSQL have the marker `postgres` and run in `make test-postgres`. Their fixtures set it, or the parameter
+# `postgres.ON_POSTGRES`.
 _NEEDS_POSTGRES = {"postgres", "postgres_url", "migrated_url"}
 _CONTRACT = {"test_postgres_contract.py", "test_same_answers.py"}
 
@@ -59,7 +60,7 @@ _SLOWEST = 10
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the slowest files, so that it shows where the time goes."""
+    """Print the slowest files."""
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
@@ -71,7 +72,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"{spent:7.1f} s  {file}")
 
 
-# No test is about how long an example takes: a busy machine must not fail one.
+# No test measures the duration of an example: a busy machine must not fail one.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
@@ -88,21 +89,21 @@ def static_embedder() -> StaticEmbedder:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[holdfast.Memory]:
-    """A memory in a file, without a worker of its own: background work happens when a test drains it."""
+    """A memory in a file, without a worker: background work happens when a test drains it."""
     with holdfast.open(blank(tmp_path / "memory.db"), embedder="fake", work=False) as opened:
         yield opened
 
 
 @pytest.fixture
 def timed(tmp_path: Path, clock: SteppingClock) -> Iterator[holdfast.Memory]:
-    """The same, by the test's own clock."""
+    """A memory in a file, with the test's clock."""
     with holdfast.open(blank(tmp_path / "timed.db"), embedder="fake", work=False, clock=clock) as opened:
         yield opened
 
 
 @pytest.fixture
 def meaningful(tmp_path: Path, static_embedder: StaticEmbedder) -> Iterator[holdfast.Memory]:
-    """The same with the default embedder, where it matters what words mean."""
+    """A memory in a file with the default embedder, for tests where the meaning of words matters."""
     with holdfast.open(blank(tmp_path / "meaningful.db"), embedder=static_embedder, work=False) as opened:
         yield opened
 
@@ -121,7 +122,7 @@ def postgres() -> Iterator[AnyServer]:
 
 @pytest.fixture
 def postgres_url(postgres: AnyServer) -> Iterator[str]:
-    """A place on it where no store has been made yet."""
+    """A location on the server where no store exists yet."""
     url = postgres.store_url()
     yield url
     postgres.drop(url)
@@ -129,7 +130,7 @@ def postgres_url(postgres: AnyServer) -> Iterator[str]:
 
 @pytest.fixture
 def migrated_url(postgres: AnyServer) -> Iterator[str]:
-    """An empty store on it, with its schema: as `blank` for files."""
+    """An empty store on the server, with its schema; the counterpart of `blank` for files."""
     url = postgres.migrated_url()
     yield url
     postgres.drop(url)

@@ -1,7 +1,7 @@
-"""Kills whatever a test run started, once the run itself is gone: also after SIGKILL, when nothing can clean up.
+"""Kills all processes of a test run when the run is gone, also after SIGKILL, when it cannot clean up itself.
 
-Every process that a run starts inherits a mark in its environment. A small process of its own waits for the run to end,
-by the end of a pipe that only the run holds open, and kills the processes that still carry the mark.
+Every process of a run inherits a mark in its environment. A small watcher process detects the end of the run by the end
+of a pipe that only the run holds open, and kills the processes that still have the mark.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ MARK = "HOLDFAST_TEST_RUN"
 
 
 def kill_when_we_are_gone() -> None:
-    """Start the waiting process and mark this one. Does nothing where there is no /proc."""
+    """Start the watcher process and mark this one. Does nothing where there is no /proc."""
     if not Path("/proc/self/environ").exists():
         return
     mark = os.environ[MARK] = secrets.token_hex(8)
     ours, theirs = os.pipe()
     os.set_inheritable(ours, True)
-    # A session of its own: Ctrl-C at the terminal must not end it before the run.
+    # A separate session: Ctrl-C at the terminal must not end it before the run.
     environment = {name: value for name, value in os.environ.items() if name != MARK}
     subprocess.Popen(
         [sys.executable, "-S", __file__, mark, str(ours)], env=environment, pass_fds=[ours], start_new_session=True
     )
     os.close(ours)
-    # Never closed: it ends with this process. `theirs` is not inherited by what tests start.
+    # Never closed explicitly: it ends with this process. Children do not inherit `theirs`.
     assert not os.get_inheritable(theirs)
 
 
 def marked(mark: str) -> list[int]:
-    """The processes that carry the mark."""
+    """The processes that have the mark."""
     entry = f"{MARK}={mark}".encode()
     pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):

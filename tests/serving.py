@@ -1,7 +1,7 @@
-"""A real server for tests: uvicorn in a thread, the gateway, an engine on a store of the test's own.
+"""A real server for tests: uvicorn in a thread, the gateway, and an engine on a store of the test.
 
-Who is calling is told by a token of the tests, or by the key of a user of the store. `answering` answers
-as proxies and worse do.
+Callers authenticate with a token of the tests or with the key of a user of the store. `answering` serves raw bytes,
+such as the answers of proxies and broken servers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from holdfast.settings import Settings
 
 OPERATOR_KEY = "operator-token-of-the-tests"
 USER_KEY = "uk_of-ana-in-the-tests"
-ANA = Actor(ActorKind.USER, "ana", "default")  # whose key that is
+ANA = Actor(ActorKind.USER, "ana", "default")  # the owner of USER_KEY
 ACTORS = {USER_KEY: ANA, "uk_of-ben-in-the-tests": Actor(ActorKind.USER, "ben", "tenant")}
 
 
@@ -41,10 +41,10 @@ class Served:
 
 
 class _Routes:
-    """The routes of the service, in front of whichever engine is behind them. To make them takes longer than most tests
-    do, and they keep nothing: so they are made once, and used by one engine after the other.
+    """The service's routes in front of a replaceable engine. Creating them takes longer than most tests, and they keep
+    no state, so they are created once and used by one engine after the other.
 
-    The store's users are known, and those of the tests beside them.
+    Accepts the store's users and those of the tests.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ _idle: list[_Routes] = []
 
 @contextmanager
 def gateway(engine: Engine) -> Iterator[Any]:
-    """The whole service in front of an engine, as `holdfast serve` puts it together; its edge is new each time."""
+    """The whole service in front of an engine, composed as by `holdfast serve`; its edge is new each time."""
     routes = _idle.pop() if _idle else _Routes()
     routes.engine = engine
     try:
@@ -88,8 +88,8 @@ def gateway(engine: Engine) -> Iterator[Any]:
 
 
 class Prompt(uvicorn.Server):
-    """Tells when it listens, leaves signals alone, and ends when it is told to: uvicorn's own looks ten times a second
-    whether it is to end, and rests for as long before it does.
+    """Reports when it listens, installs no signal handlers, and ends at once when told. uvicorn's own server polls ten
+    times a second for its end and sleeps as long again before it ends.
     """
 
     def __init__(self, *given: Any) -> None:
@@ -102,9 +102,9 @@ class Prompt(uvicorn.Server):
         self.up.set()
 
     def end(self) -> None:
-        """From any thread."""
+        """Stop the server; callable from any thread."""
         self.should_exit = True
-        with suppress(AttributeError, RuntimeError):  # it has not begun, or has ended
+        with suppress(AttributeError, RuntimeError):  # not begun, or already ended
             self._loop.call_soon_threadsafe(self._told.set)
 
     async def main_loop(self) -> None:
@@ -123,7 +123,7 @@ class Prompt(uvicorn.Server):
             connection.shutdown()
         try:
             async with asyncio.timeout(self.config.timeout_graceful_shutdown):
-                while state.connections or state.tasks:  # noqa: ASYNC110 - nobody is told when they are over
+                while state.connections or state.tasks:  # noqa: ASYNC110 - uvicorn does not signal their end
                     await asyncio.sleep(0.002)
         except TimeoutError:
             for task in state.tasks:
@@ -134,7 +134,7 @@ class Prompt(uvicorn.Server):
 @contextmanager
 def serving(app: Any) -> Iterator[str]:
     """Serve an ASGI app."""
-    # Named as TCP: asyncio sends small answers at once only on sockets that say so.
+    # With the protocol TCP: asyncio disables Nagle's algorithm only on sockets that name it.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     port = listening.getsockname()[1]
@@ -152,7 +152,7 @@ def serving(app: Any) -> Iterator[str]:
 
 @contextmanager
 def served(location: str, embedder: str | Embedder = "fake") -> Iterator[Served]:
-    """A memory at `location`, behind a server that does no background work of its own."""
+    """A memory at `location` behind a server without background work."""
     loop = asyncio.new_event_loop()
     engine = loop.run_until_complete(open_engine(location, Settings(), embedder=embedder, work=False, routed=True))
     try:
@@ -163,7 +163,7 @@ def served(location: str, embedder: str | Embedder = "fake") -> Iterator[Served]
         loop.close()
 
 
-# --- servers that are none ------------------------------------------------------------------------------------------
+# --- fake servers ---------------------------------------------------------------------------------------------------
 
 
 def http(status: int, body: bytes = b"", media_type: str = "application/json", more: str = "") -> bytes:
@@ -177,7 +177,7 @@ HANG_UP = b""
 
 @contextmanager
 def answering(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that gives these answers, one a request, each on a connection of its own; then the last for ever."""
+    """A server that sends one reply per request, each on a new connection, and repeats the last one."""
     listening = socket.create_server(("127.0.0.1", 0))
     asked: list[bytes] = []
     held: list[socket.socket] = []
@@ -217,7 +217,7 @@ _TLS_HANDSHAKE = b"\x16"
 def _request(connection: socket.socket) -> bytes:
     connection.settimeout(10)
     got = b""
-    # Who wants to speak TLS says no more until it is answered.
+    # A TLS client sends nothing more until it is answered.
     while b"\r\n\r\n" not in got and not got.startswith(_TLS_HANDSHAKE):
         if not (more := connection.recv(65536)):
             return got
@@ -233,7 +233,7 @@ PACKAGE = Path(holdfast.__file__).parent
 
 
 def is_our_frame(filename: str) -> bool:
-    """True if the file is part of the package; a clone may be in a folder called `holdfast`, with its environment."""
+    """True if the file is part of the package; a clone, with its environment, may be in a folder called `holdfast`."""
     return Path(filename).is_relative_to(PACKAGE)
 
 

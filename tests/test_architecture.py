@@ -1,6 +1,6 @@
-"""The house keeps its shape: who may import whom, where SQL and the environment are read, and how large things grow.
+"""Architecture rules: allowed imports, the modules that may contain SQL or read the environment, and size limits.
 
-Read off the source by `ast`; each failure names the offender.
+Read from the source by `ast`; each failure names the offender.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from holdfast.settings import Settings
 ROOT = Path(holdfast.__file__).parent
 MODULES = {path.relative_to(ROOT).as_posix().removesuffix(".py"): path for path in sorted(ROOT.rglob("*.py"))}
 CORE = {"errors", "domain", "failpoints", "loops", "pool"}
-# What a room may import besides itself. `errors ← domain ← ports ← runtime ← control ← edges`; only `app` sees
-# everything. Providers are implementations: of them, only `local` stands on the runtime.
+# Allowed imports per package, besides itself. `errors ← domain ← ports ← runtime ← control ← edges`; only `app` may
+# import everything. Providers are implementations: of them, only `local` uses the runtime.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "failpoints": set(),
@@ -65,7 +65,7 @@ ALLOWED: dict[str, set[str]] = {
     "cli": {
         *CORE,
         "agent",
-        "control",  # how the control plane's jobs are written as JSON
+        "control",  # the JSON form of the control plane's jobs
         "holdfast",
         "settings",
         "app",
@@ -98,7 +98,7 @@ def room(name: str) -> str:
 
 
 def imports(name: str) -> Iterator[tuple[str, int]]:
-    """The rooms of holdfast that a module imports, with the line. `holdfast` alone is the public face."""
+    """The packages of holdfast that a module imports, with the line. `holdfast` alone is the public API."""
     for node in ast.walk(tree(name)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -240,7 +240,7 @@ def test_no_function_is_longer_than_a_screen() -> None:
     assert not long
 
 
-# Tables of words and patterns: data, which reads better in one piece.
+# Tables of words and patterns: data, more readable in one piece.
 DATA = {"extract/patterns", "search/words"}
 
 
@@ -260,7 +260,7 @@ def test_no_module_is_named_for_nothing() -> None:
 
 
 def test_nothing_swallows_every_exception() -> None:
-    """Catching everything is for passing it on or keeping it: whoever does so re-raises, returns or logs it."""
+    """A handler of every exception must re-raise, return or log it."""
     offences = [
         f"{name}.py:{node.lineno}"
         for name in MODULES
@@ -272,7 +272,7 @@ def test_nothing_swallows_every_exception() -> None:
     assert not offences
 
 
-# --- the public face ------------------------------------------------------------------------------------------------
+# --- the public API -------------------------------------------------------------------------------------------------
 
 PUBLIC = [
     "Absence", "Actor", "ActorKind", "Added", "AllOf", "AnyOf", "AsyncControlPlane", "AsyncMemory", "Browsed",
@@ -298,7 +298,7 @@ ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if i
 
 
 def drawn() -> dict[str, str | None]:
-    """Each error of the drawing at the top of `errors.py`, with the one it hangs from."""
+    """Each error in the tree at the top of `errors.py`, with its parent."""
     parents: dict[str, str | None] = {}
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():

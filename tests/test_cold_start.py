@@ -1,6 +1,6 @@
-"""What a process loads: every command, every worker and every program that opens a memory pays for it first.
+"""Modules loaded at start-up, which every command, every worker and every program that opens a memory pays for.
 
-Each question is asked of a fresh process, by the modules that it has loaded afterwards.
+Each test runs a fresh process and checks the modules it has loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.cli.agent import Agent
 from holdfast.cli.lazy import CommandEntry
 from holdfast.cli.program import Program, app
 
-# What a memory in a file has no use for, and what comes with it.
+# Packages that a memory in a file does not need, and their dependencies.
 HEAVY = frozenset(
     {
         *("anthropic", "fastapi", "httpx", "httpx2", "jinja2", "onnxruntime", "openai", "prometheus_client", "psycopg"),
@@ -56,7 +56,7 @@ with holdfast.open(given, **options) as memory:
 
 
 def loaded_by(code: str, given: str = "", **options: Any) -> set[str]:
-    """The names of modules that a process has loaded in the end."""
+    """The names of all modules that the process has loaded at its end."""
     program = (
         f"import json, sys\ngiven, options = {given!r}, {options!r}\n{code}\n"
         "print('\\n' + json.dumps(sorted(sys.modules)))"
@@ -67,7 +67,7 @@ def loaded_by(code: str, given: str = "", **options: Any) -> set[str]:
 
 
 def of(packages: frozenset[str], loaded: set[str]) -> set[str]:
-    """Those modules that are, or are in, one of the packages."""
+    """The modules that are, or are in, one of the packages."""
     return {name for name in loaded if any(name == each or name.startswith(f"{each}.") for each in packages)}
 
 
@@ -158,11 +158,11 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_does(group: tuple[s
             assert stand_in.get_short_help_str(width) == found.commands[name].get_short_help_str(width), name
 
 
-# --- the public face ------------------------------------------------------------------------------------------------
+# --- the public API -------------------------------------------------------------------------------------------------
 
 
 def seen_by_type_checkers() -> dict[str, tuple[str, str]]:
-    """Each name that `holdfast` imports for type checkers alone, with its home and its name there."""
+    """Each name that `holdfast` imports only for type checkers, with its module and its name there."""
     body = ast.parse(Path(holdfast.__file__).read_text("utf-8")).body
     guarded = next(node for node in body if isinstance(node, ast.If)).body
     assert all(isinstance(node, ast.ImportFrom) for node in guarded)

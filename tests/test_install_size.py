@@ -1,4 +1,4 @@
-"""What an install without extras weighs: its packages as they lie here, with the bytecode that pip makes of them."""
+"""Size of an install without extras: the installed packages with the bytecode that pip compiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 import holdfast
 
 ASKED = 250_000_000
-# What `python -m venv` makes before anything is installed: pip and setuptools, and their bytecode.
+# Size of an empty `python -m venv`: pip and setuptools, and their bytecode.
 EMPTY = 24_000_000
 EXTRAS = {
     "fastapi",
@@ -28,7 +28,7 @@ EXTRAS = {
 
 
 def needed(name: str, known: dict[str, Distribution]) -> dict[str, Distribution]:
-    """The package and all that it needs when none of its extras is asked for."""
+    """The package and its dependencies without extras."""
     found = distribution(name)
     known[found.name.lower().replace("_", "-")] = found
     for given in map(Requirement, found.requires or ()):
@@ -41,7 +41,7 @@ def needed(name: str, known: dict[str, Distribution]) -> dict[str, Distribution]
 def weight(package: Distribution) -> int:
     paths = {Path(str(file.locate())) for file in package.files or ()}
     sources = {path for path in paths if path.suffix == ".py"}
-    # Bytecode that was not made yet is about as large as its source.
+    # Missing bytecode is about as large as its source.
     compiled = {path: Path(cache_from_source(str(path))) for path in sources}
     unmade = sum(path.stat().st_size for path, made in compiled.items() if path.exists() and not made.exists())
     return unmade + sum(path.stat().st_size for path in paths | set(compiled.values()) if path.is_file())
@@ -52,6 +52,6 @@ def test_an_install_without_extras_is_as_small_as_is_promised() -> None:
     assert "wordllama" in packages, "what the default embedder reads is counted"
     assert not EXTRAS & set(packages)
     own = sum(path.stat().st_size for path in Path(holdfast.__file__).parent.rglob("*") if path.suffix != ".pyc")
-    # Ourselves as we lie here, and as much again for bytecode: of an editable install, pip knows no files.
+    # Our own files, and as much again for bytecode: pip lists no files of an editable install.
     weights = {name: weight(package) for name, package in packages.items()} | {"holdfast": 2 * own}
     assert sum(weights.values()) + EMPTY < ASKED, sorted(weights.items(), key=lambda item: -item[1])[:8]

@@ -1,4 +1,4 @@
-"""A test run that is interrupted leaves no process behind."""
+"""An interrupted test run leaves no process behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocking faces in programs whose main thread ends before their other threads do. Each is a process of its own."""
+"""Blocking APIs in programs whose main thread ends before their other threads. Each test runs a separate process."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kept(place: Path) -> int:
 
 
 def searches(place: Path) -> int:
-    """How many of them left their row, which nobody waits for."""
+    """The number of searches with an operation row, which no caller waits for."""
     import sqlite3
     from contextlib import closing
 
@@ -102,7 +102,7 @@ threading.Thread(target=first).start()
 
 
 def test_a_memory_is_closed_also_where_no_thread_can_be_started_any_more(tmp_path: Path) -> None:
-    """As newer Pythons have it at the end of a program."""
+    """Newer Pythons start no thread at the end of a program."""
     place = tmp_path / "memory.db"
     refused = """
 def refuse(self):

@@ -1,4 +1,4 @@
-"""Settings come from the environment, and secrets from files if need be."""
+"""Settings come from the environment; secrets may come from files."""
 
 from __future__ import annotations
 

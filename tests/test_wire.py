@@ -1,4 +1,4 @@
-"""What goes over the wire arrives as it was: every verb, every answer, every error."""
+"""Every verb, answer and error arrives unchanged over the wire."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ VERBS = pytest.mark.parametrize("spoken", wire.VERBS.values(), ids=wire.VERBS)
 
 
 def of_the_runtime() -> set[str]:
-    """Every verb there is: whatever the gate could be given. By name: a class with slots leaves a twin without.
+    """Names of all verbs that the gate accepts. By name, because `slots=True` leaves a twin class without slots.
 
-    Those of a `MemoryRuntime` are left out: it is in the process of its store. So are those that only the provider
-    `local` has run, beneath a call of the control plane.
+    Excludes the verbs of a `MemoryRuntime`, which runs in the process of its store, and the verbs that only the
+    provider `local` runs, beneath a call of the control plane.
     """
     for module in pkgutil.iter_modules(runtime.__path__, "holdfast.runtime."):
         importlib.import_module(module.name)
@@ -73,7 +73,7 @@ def test_every_verb_of_the_runtime_is_spoken() -> None:
     assert len(wire.VERBS) == len(wire.SPOKEN)
 
 
-# --- what goes in comes out -----------------------------------------------------------------------------------------
+# --- round trips ----------------------------------------------------------------------------------------------------
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30).filter(str.strip)
 MOMENTS = st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(fold=0))  # UTC has no folds
@@ -102,7 +102,7 @@ PLAIN: dict[Any, st.SearchStrategy[Any]] = {
 
 @cache
 def anything(kind: Any) -> st.SearchStrategy[Any]:
-    """Whatever values of a type there may be."""
+    """A strategy for all values of a type."""
     origin, parts = get_origin(kind) or kind, get_args(kind)
     if isinstance(kind, NewType):
         return anything(kind.__supertype__)
@@ -126,7 +126,7 @@ def anything(kind: Any) -> st.SearchStrategy[Any]:
 
 
 CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow]
-EXAMPLES = int(os.environ.get("HOLDFAST_WIRE_EXAMPLES", "15"))  # of each verb, and of each answer
+EXAMPLES = int(os.environ.get("HOLDFAST_WIRE_EXAMPLES", "15"))  # per verb, and per answer
 
 
 @VERBS
@@ -156,7 +156,7 @@ def test_every_answer_arrives_as_it_was_given(spoken: wire.WireVerb, data: st.Da
     assert arrived == told
     assert pformat(arrived, width=1) == pformat(
         told, width=1
-    )  # kinds and zones too, not only what compares equal; sets in order
+    )  # types and time zones too, beyond equality; sets in order
 
 
 def test_a_verb_says_what_it_answers() -> None:
@@ -236,7 +236,7 @@ def test_sets_are_written_in_order_whatever_the_process() -> None:
     assert json.loads(written.pop())["wanted"]["planes"] == sorted(Plane)
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------------------
 
 SECRET = "hunter2"
 WRONG = [

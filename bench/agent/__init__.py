@@ -1,1 +1,1 @@
-"""What the agent's loop costs beside the three calls to the gateway that each turn makes."""
+"""Cost of the agent's loop beyond the three gateway calls of each turn."""

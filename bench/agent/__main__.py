@@ -1,7 +1,7 @@
-"""`python -m bench.agent`: turns of the agent and the same three gateway calls alone, taken in turn; a table.
+"""`python -m bench.agent`: agent turns and the same three gateway calls alone, in turn; prints a table.
 
-The model is a script that answers at once, so what is measured is ours: the session's commits, the curated files, the
-context, and the gateway on loopback.
+The model is a script that answers at once, so the time measured is our own: the session's commits, the curated files,
+the context, and the gateway on loopback.
 """
 
 from __future__ import annotations

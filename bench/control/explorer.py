@@ -1,9 +1,9 @@
-"""What a page of the operation explorer costs, by what is asked for, in a trail of 100,000 and of 1,000,000 calls.
+"""Cost of a page of the operation explorer, per filter, in a trail of 100,000 and of 1,000,000 calls.
 
     python -m bench.control.explorer [--sizes 100000 1000000] [--postgres URL]
 
-The trail is made to be awkward: one agent makes half of all calls and none of some types, some types are rare or never
-occur, failures are few. A page is 50 operations; times are of the store's read, median of many.
+The trail is deliberately awkward: one agent makes half of all calls and none of some types, some types are rare or
+never occur, failures are few. A page has 50 operations; times are medians of many reads of the store.
 """
 
 from __future__ import annotations
@@ -126,16 +126,16 @@ async def filled(store: Store, count: int) -> None:
 
 
 async def page(store: Store, wanted: OperationFilter, before: str | None) -> tuple[float, Sequence[Operation]]:
-    """Milliseconds that it took, and what is on it."""
+    """Read a page; return the milliseconds and the operations."""
     begun = time.perf_counter()
     found = await store.read(GRANT, lambda reader: reader.operations_page(wanted, before, PAGE))
     return (time.perf_counter() - begun) * 1_000, found
 
 
 async def measured(stores: dict[int, Store]) -> dict[str, dict[int, dict[str, float]]]:
-    """Of each question in each store: the medians of a first page and of the one after it, and how much was on it.
+    """Per filter and store: the median times of a first page and of the next one, and the number of operations found.
 
-    The stores are asked in turn, so that what the machine does besides befalls them alike.
+    Stores take turns, so that other load on the machine affects them equally.
     """
     asked = {count: questions(count) for count in stores}
     found: dict[str, dict[int, dict[str, float]]] = {}

@@ -1,10 +1,10 @@
-"""What the control plane costs: a `Query` that the provider `local` serves, beside a direct `Search` of the engine.
+"""Cost of the control plane: a `Query` served by the provider `local`, beside a direct `Search` of the engine.
 
     python -m bench.control.gate [--sizes 100 5000 50000] [--rounds 400] [--postgres URL]
 
-Both are calls of one engine, made in turn with the same questions, over the same partition, and both leave their
-operation row. What lies between them is the resolution of the binding, the grant beneath the gate, the provider and the
-wider row. The target is a quotient of medians of at most 1.3.
+Both are calls of one engine, made in turn with the same questions over the same partition, and both write their
+operation row. The difference is the resolution of the binding, the grant beneath the gate, the provider and the wider
+row. The target is a ratio of medians of at most 1.3.
 """
 
 from __future__ import annotations

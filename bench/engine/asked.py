@@ -1,4 +1,4 @@
-"""What was asked of the engine, beside what this run measured. It says what holds; it never fails."""
+"""The requirements on the engine, beside the results of this run. It reports whether they hold and never fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One requirement. `measured` is empty and `holds` None where this run did not measure it."""
+    """One requirement. If this run did not measure it, `measured` is empty and `holds` None."""
 
     asked: str
     measured: str
@@ -64,7 +64,7 @@ def _small(results: Json) -> Iterator[Row]:
         grown = ratio(end.p50_ms, _p50(results, store, "small")) if end else None
         asked = f"… less than 1.5 times that with {last:,} memories elsewhere, {name}"
         row = _at_most(asked, 1.5, grown, "{:.2f} times")
-        # Here the bound itself does not count.
+        # The bound itself does not pass.
         yield Row(row.asked, row.measured, None if grown is None else grown < 1.5)
 
 

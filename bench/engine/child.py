@@ -1,8 +1,8 @@
-"""A task in a fresh process: its memory is its own, its caches are empty, and it can be given up.
+"""Runs a task in a fresh process: it has its own memory and empty caches, and it can be abandoned.
 
     python -m bench.engine.child TASK ARGUMENTS RESULT
 
-The arguments are JSON; the result goes into a file, because peers print what they like.
+The arguments are JSON; the result goes into a file, because peers print to standard output.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Numbers, texts and lists of them; a task's result is read again by those who asked for the task.
+# Numbers, strings and lists of them; the parent reads the result of a task again.
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why there is no result."""
+    """The reason why there is no result."""
 
     reason: str
 
 
 def fresh(task: str, log: Path, patience_seconds: float, **arguments: object) -> Json | Failed:
-    """The task's result, or why there is none. It never raises for what the task does; what it says goes into a log."""
+    """The task's result, or the reason why there is none. Never raises for the task; its output goes into a log."""
     return fresh_under((), task, log, patience_seconds, arguments)
 
 
 def fresh_under(
     command: Sequence[str], task: str, log: Path, patience_seconds: float, arguments: Mapping[str, object]
 ) -> Json | Failed:
-    """The same in a process that is started by another command."""
+    """The same in a process started by another command."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         result = Path(folder) / "result.json"
         asked = json.dumps(arguments, default=str)

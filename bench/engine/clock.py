@@ -1,4 +1,4 @@
-"""Owns the clock: rates within a time limit, and how a series of times is spread."""
+"""Timing: rates within a time limit, and the spread of a series of times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many went through in how long. `planned` is more than `count` when the time limit came first."""
+    """Items done and the seconds they took. `planned` exceeds `count` if the time limit came first."""
 
     count: int
     seconds: float
@@ -37,13 +37,13 @@ class Spread:
 
 def spread(taken_seconds: list[float]) -> Spread:
     taken = sorted(1000 * seconds for seconds in taken_seconds)
-    # Of fewer than 20, the 95th percentile is the slowest.
+    # With fewer than 20 times, the 95th percentile is the slowest.
     tail = statistics.quantiles(taken, n=20)[18] if len(taken) >= 20 else taken[-1]
     return Spread(statistics.median(taken), tail, len(taken))
 
 
 def rate(work: Callable[[T], object], items: list[T], limit_seconds: float, each: int = 1) -> Rate:
-    """One after the other until all are done or the time is up. An item counts for `each` records."""
+    """Process the items in order until all are done or the time is up. An item counts for `each` records."""
     done = 0
     started = time.perf_counter()
     for item in items:
@@ -96,7 +96,7 @@ async def async_times(work: Callable[[T], Awaitable[object]], items: Iterable[T]
 
 
 class _Queue(Generic[T]):
-    """One iterator, safe to share between threads."""
+    """An iterator that threads can share."""
 
     def __init__(self, items: list[T]) -> None:
         self._items = iter(items)

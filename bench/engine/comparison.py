@@ -1,8 +1,8 @@
 """Every system with the same records, one after the other: adding, searching one user's, disk and memory.
 
-First batches, then one at a time, so that this rate is that of a store that has content. A system that runs out of time
-is filled up in batches, untimed, so that all are searched at the same size. Threads come last, with records of their
-own: not every system survives them, which a search afterwards tells.
+Batches come first, so that the rate of single adds is that of a store with content. A system that runs out of time is
+filled up in batches, untimed, so that all are searched at the same size. Threads come last, with their own records:
+not every system survives them, and a search afterwards shows it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bench.engine.vectors import RunEmbedder
 
 BATCH = 100
 THREADS = 8
-# Of a hundred users, how many are added how.
+# Of a hundred users, the number added in each way.
 _IN_BATCHES, _ONE_BY_ONE = 90, 10
-# And how many more come from threads.
+# The number of further users added from threads.
 _FROM_THREADS = 20
 _TURNS, _PROBE_SECONDS = 20, 0.1
 _SEARCHED_USERS = 10
@@ -37,7 +37,7 @@ def measure(system: str, directory: str, url: str, records: int, limit_seconds: 
     """Add, then search, in one process."""
     embedder = RunEmbedder()
     place = Place(Path(directory), url, embedder)
-    # A new database on PostgreSQL is not empty: it has a catalogue of its own.
+    # A new PostgreSQL database is not empty: it has a catalogue.
     empty = _disk(system, place)
     opened = SYSTEMS[system](place)
     plan = _Plan(records // 100)
@@ -64,7 +64,7 @@ def measure(system: str, directory: str, url: str, records: int, limit_seconds: 
 
 
 def reopen(system: str, directory: str, url: str, records: int) -> Json:
-    """What a new process pays: opening, the first search, and memory."""
+    """The cost of a new process: opening, the first search, and memory."""
     embedder = RunEmbedder()
     plan = _Plan(records // 100)
     [query] = plan.queries(1)
@@ -85,7 +85,7 @@ def reopen(system: str, directory: str, url: str, records: int) -> Json:
 
 
 class _Plan:
-    """Which texts go to whom."""
+    """The assignment of texts to users."""
 
     def __init__(self, each: int) -> None:
         self._each = each
@@ -111,7 +111,7 @@ class _Plan:
         return Corpus(seed=11).queries(count)
 
     def _alternating(self, first: int, users: int) -> list[Item]:
-        """One text at a time, each for another user than the one before."""
+        """One text at a time, each for a different user than the one before."""
         return [(self.user(first + n % users), [self._corpus.text()]) for n in range(users * self._each)]
 
 
@@ -120,7 +120,7 @@ def _adds(system: System, plan: _Plan, place: Place, limit_seconds: float) -> Js
         system.add(*item)
 
     batches, singles = plan.batches(), plan.one_by_one()
-    # Opening is over when the first record is in: some make their tables only then.
+    # Opening ends when the first record is stored: some systems create their tables only then.
     work(batches.pop(0))
     each = len(batches[0][1])
     in_batches = clock.rate(work, batches, limit_seconds, each=each)
@@ -135,7 +135,7 @@ def _adds(system: System, plan: _Plan, place: Place, limit_seconds: float) -> Js
 def _one_by_one(
     work: Callable[[Item], None], items: list[Item], place: Place, limit_seconds: float
 ) -> tuple[clock.Rate, float]:
-    """In turns with the probe: how fast a disk syncs changes from one second to the next."""
+    """Take turns with the probe: a disk's sync speed changes from one second to the next."""
     count, seconds, turn = 0, 0.0, max(1, len(items) // _TURNS)
     with probe.SqliteProbe(place.directory) as commits:
         for start in range(0, len(items), turn):
@@ -153,7 +153,7 @@ def _threads(system: System, plan: _Plan, embedder: RunEmbedder, limit_seconds: 
     items = plan.from_threads()
     try:
         done = clock.rate_from_threads(lambda item: system.add(*item), items, limit_seconds, THREADS)
-    except Exception as error:  # noqa: BLE001 - a peer that cannot is shown as such
+    except Exception as error:  # noqa: BLE001 - a peer's failure is shown as such
         return {"failed": said(error)}
     [query] = plan.queries(1)
     embedder.prepare([query])

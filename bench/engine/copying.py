@@ -1,4 +1,4 @@
-"""`holdfast store copy` between the two stores, timed from outside like any command."""
+"""`holdfast store copy` between the two stores, timed as a command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATIENCE_SECONDS = 900
 
 
 def between(stores: list[Store], here: Path, server: postgres.Server | None, records: int) -> Json:
-    """From each store into a new one of the other kind, with the command's own verification."""
+    """Copy from each store into a new one of the other kind, with the command's own verification."""
     found: Json = {}
     for store in stores:
         if store.server is not None:

@@ -1,8 +1,8 @@
-"""The texts that every system is given: made up, but shaped like messages, and the same in every run.
+"""The texts for every system: synthetic, shaped like messages, and the same in every run.
 
-Words come from the vocabulary that the static embedder's tokenizer carries, which stands in rough order of frequency.
-A text is about one of many topics and padded with common words, so that terms are as unevenly spread as in real
-language, and vectors lie in clusters.
+Words come from the vocabulary of the static embedder's tokenizer, which is in rough order of frequency. A text is about
+one of many topics and padded with common words, so that terms are as unevenly distributed as in real language, and
+vectors form clusters.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Corpus:
             yield self.texts(min(size, count - start))
 
     def queries(self, count: int) -> list[str]:
-        """Shorter than a text, and each about a topic."""
+        """Queries, shorter than a text, each about one topic."""
         return [self._query() for _ in range(count)]
 
     def _query(self) -> str:

@@ -1,8 +1,8 @@
-"""`python -m bench.engine.disks`: how adding depends on how long the disk takes to sync.
+"""`python -m bench.engine.disks`: the rate of adds by the disk's sync time.
 
-The same adds by Holdfast and by mem0, with the probe in between, on disks that are ever slower: `strace` holds back
-each answer to `fsync` and `fdatasync`, of all three alike. Where a disk syncs in no time, what is compared is the work
-of the processor; where it takes a millisecond, it is how often each syncs.
+The same adds by Holdfast and by mem0, with the probe in between, on ever slower disks: `strace` delays each return of
+`fsync` and `fdatasync`, equally for all three. With instant syncs, the comparison is of processor work; with syncs of a
+millisecond, of the number of syncs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _measured(delay_micros: int, records: int, rounds: int, limit_seconds: float
 def _slowed(delay_micros: int) -> list[str]:
     if not delay_micros:
         return []
-    # Only what syncs is stopped at: everything else runs as it would.
+    # Stop only at syncs: everything else runs at full speed.
     watched = ["-e", "trace=fsync,fdatasync", "-e", f"inject=fsync,fdatasync:delay_exit={delay_micros}"]
     return ["strace", "-q", "-f", "--seccomp-bpf", "-o", "/dev/null", *watched]
 
@@ -65,7 +65,7 @@ def _slowed(delay_micros: int) -> list[str]:
 def _row(delay_micros: int, found: dict[str, Json]) -> tuple[str, ...]:
     ours, theirs = found["holdfast"], found["mem0"]
     one, mem0 = ours["one"]["per_second"], theirs["one"]["per_second"]
-    # mem0 may fail from several threads; then what it does one at a time is taken.
+    # mem0 may fail from several threads; then use its rate one at a time.
     threads = theirs["threads"].get("per_second", mem0)
     return (
         f"{delay_micros / 1_000:g} ms",

@@ -1,4 +1,4 @@
-"""What is asked of the machine: memory, disk, cold caches, and a description for the record."""
+"""The machine: memory, disk, cold caches, and a description for the record."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 
 
 def resident_bytes() -> int:
-    """What this process holds in memory now."""
+    """The current resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def disk_bytes(directory: Path) -> int:
-    """All files below, logs included."""
+    """The size of all files below, logs included."""
     return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
 
 
 def forget_pages(directory: Path) -> None:
-    """Ask the system to drop what it caches of the files below. What is not yet written is written first."""
+    """Write dirty pages, then ask the system to drop its cache of the files below."""
     for file in directory.rglob("*"):
         if file.is_file():
             descriptor = os.open(file, os.O_RDONLY)
@@ -41,7 +41,7 @@ def described() -> dict[str, str]:
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GB",
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        # How many others wanted a core when the run began: it should be the only one.
+        # Processes that wanted a core when the run began: the run should be the only one.
         "load": f"{os.getloadavg()[0]:.1f}",
     }
 

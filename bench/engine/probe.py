@@ -11,7 +11,7 @@ _ROW = "x" * 200
 
 
 class SqliteProbe:
-    """A file of its own with the write-ahead log and full sync. It can be asked again and again, between other work."""
+    """A separate file with the write-ahead log and full sync. It can run repeatedly between other work."""
 
     def __init__(self, directory: Path) -> None:
         self._folder = tempfile.TemporaryDirectory(dir=directory)
@@ -38,7 +38,7 @@ class SqliteProbe:
 
     @property
     def per_second(self) -> float:
-        """Over all that was run."""
+        """Commits per second over all runs."""
         return self._commits / self._seconds
 
 

@@ -1,7 +1,7 @@
-"""Reading results that may have holes: a system that failed, a step that was not run.
+"""Reads incomplete results: a system may have failed, a step may not have run.
 
-Every figure is looked up here once, by what it means; the report, the table of what was asked and the chart all use
-these. A figure that is not there is None.
+Each figure is looked up here once, by its meaning; the report, the table of requirements and the chart use these. A
+missing figure is None.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bench.engine.clock import Spread, spread
 
 
 def at(results: object, *path: str) -> Any:
-    """What stands at the end of a path of keys, or None where it breaks off."""
+    """The value at the end of a path of keys, or None if the path ends early."""
     for key in path:
         if not isinstance(results, dict) or key not in results:
             return None
@@ -29,7 +29,7 @@ def system_rate(results: Json, system: str, kind: str) -> float | None:
 
 
 def commits(results: Json, system: str) -> float | None:
-    """The raw durable commits per second, measured in turns with a system's adds one at a time."""
+    """Raw durable commits per second, measured in turn with a system's adds one at a time."""
     rate: float | None = at(results, "systems", system, "commits")
     return rate
 
@@ -62,7 +62,7 @@ def figure(results: Json, store: str, size: int, *path: str) -> Any:
 
 
 def memory_per_record(results: Json, store: str) -> float | None:
-    """How much the process grew by searching everything, for each record."""
+    """The growth of the process from searching everything, per record."""
     resident = at(_step(results, store), "warm", "resident") or {}
     if not {"opened", "everything"} <= resident.keys():
         return None

@@ -193,7 +193,7 @@ def _rate(found: Json) -> str:
 
 
 def _note(found: Json) -> str:
-    """What is to be known of a system, with what its threads did to it."""
+    """The note on a system, with the results of its threads."""
     said = [f"{words}: {found['threads'][key]}" for key, words in _THREADS.items() if key in found["threads"]]
     return "; ".join(part for part in (found["note"], *said) if part)
 

@@ -1,6 +1,6 @@
-"""Several measurements of one system, taken at different moments of a run, as one.
+"""Pools several measurements of one system, taken at different times of a run.
 
-What disturbs the machine for a minute would otherwise decide how two systems compare that were measured a minute apart.
+Otherwise a disturbance of one minute would decide the comparison of two systems measured a minute apart.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from bench.engine.child import Json
 
 
 def pooled(rounds: list[Json]) -> Json:
-    """Rates over all rounds, medians of times, and the rest of the last round. One that failed does not count."""
+    """Rates over all rounds, medians of times, and the rest from the last round. Failed rounds do not count."""
     good = [found for found in rounds if "failed" not in found]
     if not good:
         return rounds[-1]
     together = {
         **good[-1],
         **{kind: _rates([found[kind] for found in good]) for kind in ("one", "threads", "batches")},
-        # The probe took the same time in each round.
+        # The probe ran for the same time in each round.
         "commits": statistics.fmean(found["commits"] for found in good),
         "rounds": len(good),
     }
@@ -30,7 +30,7 @@ def pooled(rounds: list[Json]) -> Json:
 
 
 def _rates(rates: list[Json]) -> Json:
-    """A round in which the threads failed decides: a system that fails now and then fails."""
+    """Sum the rates. One round with failed threads decides: a system that fails now and then fails."""
     for rate in rates:
         if "failed" in rate:
             return rate

@@ -1,7 +1,7 @@
 """One run: the probe, every system at the same size, then Holdfast at scale on both stores, and the probe again.
 
-Everything is measured in fresh processes (`child.py`); this module only decides what comes after what. Results are
-written after each step, so that a run that is cut short still says what it found.
+Every measurement runs in a fresh process (`child.py`); this module only decides the order. Results are written after
+each step, so an aborted run keeps what it measured.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _IN_TURNS = frozenset({"holdfast", "holdfast-postgres", "mem0"})
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How much is measured. `sizes` hold `scale`, where searches are measured in every way."""
+    """The extent of a run. `sizes` includes `scale`, where searches are measured in every way."""
 
     out: Path
     systems: tuple[str, ...]
@@ -65,13 +65,13 @@ class Store:
     empty_bytes: int
 
     def chill(self) -> None:
-        """Nothing of it stays in a cache: neither the server's, nor the system's pages of its files."""
+        """Empty the caches: the server's, and the system's pages of its files."""
         if self.server is not None:
             self.server.restart()
         machine.forget_pages(self.directory)
 
     def disk_bytes(self) -> int:
-        """Log included for SQLite; for PostgreSQL the database beyond an empty one, without the server's log."""
+        """For SQLite with its log; for PostgreSQL the database beyond an empty one, without the server's log."""
         if self.server is not None:
             return postgres.size_bytes(self.location) - self.empty_bytes
         return machine.disk_bytes(self.directory)
@@ -116,7 +116,7 @@ class Run:
         self._save()
 
     def _compare(self, here: Path, server: postgres.Server | None) -> None:
-        """Each system once; those that are held against each other several times, in turns."""
+        """Measure each system once; those compared with each other several times, in turns."""
         found: dict[str, list[Json]] = {system: [] for system in self._options.systems}
         for turn in range(self._options.rounds):
             for system in self._options.systems:
@@ -140,7 +140,7 @@ class Run:
         return measured
 
     def _grow(self, here: Path, server: postgres.Server | None) -> None:
-        """Both stores side by side, size by size, so that what disturbs the machine disturbs both."""
+        """Grow both stores side by side, size by size, so that a disturbance affects both."""
         stores = [_opened(name, here, server) for name in self._options.stores]
         filled = 0
         for size in self._options.sizes:
@@ -173,7 +173,7 @@ class Run:
             step["cold"] = self._cold(store, subjects)
         step["adds"] = self._task("adds", store, subject="grown", count=200, limit_seconds=limit)
         if here:
-            # Last: an index that is kept up to date would be part of the adds.
+            # Last: maintaining an index would slow the adds.
             found = self._task("approximate", store, large=self._options.large, rounds=60, limit_seconds=limit)
             step["warm"].update({key: value for key, value in found.items() if key != "failed"})
         return step

@@ -1,6 +1,6 @@
-"""Holdfast alone, at sizes that its peers here are not asked to bear: filling, searching, growing, memory.
+"""Holdfast alone, at sizes beyond those of its peers here: filling, searching, growth, memory.
 
-Subjects of a hundred records each, and one large one. Searches go through the async API, adds through both.
+Subjects of a hundred records each, and one large one. Searches use the async API, adds both.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ LARGE = "large"
 EVERYTHING = ""
 AT_ONCE = 8
 _LARGE_BATCH = 1_000
-# The setting that says from which size a partition is searched approximately; 0 is never.
+# The setting for the partition size from which search is approximate; 0 means never.
 _FROM = "approximate_from"
 _SEARCHED = 10
 
 
 def _opening(location: str, embedder: RunEmbedder, approximate_from: int = 0, work: bool = False) -> Opening:
-    """Exact and without background work, unless it is asked for."""
+    """Open with exact search and without background work, unless requested."""
     known = _FROM in Settings.model_fields
     settings = read_settings().model_copy(update={_FROM: approximate_from} if known else {})
     return holdfast.open_async(location, embedder=embedder, settings=settings, work=work)
 
 
 def fill(location: str, first: int, subjects: int, large: int) -> Json:
-    """Add `subjects` subjects from number `first` on, and `large` records to the large one. Gives the rate."""
+    """Add `subjects` subjects from number `first` on, and `large` records to the large one. Return the rate."""
     return asyncio.run(_fill(location, first, subjects, large))
 
 
 async def _fill(location: str, first: int, subjects: int, large: int) -> Json:
-    # Another seed for each step, so that no text comes again.
+    # A different seed for each step, so that no text repeats.
     corpus = Corpus(seed=1_000_000 + first)
     async with _opening(location, RunEmbedder()) as memory:
         waiting = [(f"subject-{number}", EACH) for number in range(first, first + subjects)]
@@ -60,7 +60,7 @@ async def _fill(location: str, first: int, subjects: int, large: int) -> Json:
 
 
 def warm(location: str, subjects: int, rounds: dict[str, int], limit_seconds: float) -> Json:
-    """Searches in partitions that were searched before, and what the process holds in memory meanwhile."""
+    """Searches in partitions that were searched before, and the memory of the process."""
     return asyncio.run(_warm(location, subjects, rounds, limit_seconds))
 
 
@@ -90,7 +90,7 @@ async def _searched(
 
 
 async def _search(memory: holdfast.AsyncMemory, subject: str, query: str) -> int:
-    """In a subject's partition, or in everything."""
+    """Search a subject's partition, or everything."""
     if subject == EVERYTHING:
         return len(await memory.search(query, top_k=TOP_K))
     return len(await memory.search(query, subject=subject, top_k=TOP_K))
@@ -118,7 +118,7 @@ async def _cold(location: str, places: list[str]) -> Json:
 
 
 def approximate(location: str, large: int, rounds: int, limit_seconds: float) -> Json:
-    """Build the index of the large partition, search with it, and compare with what is exact."""
+    """Build the index of the large partition, search with it, and compare with exact search."""
     if _FROM not in Settings.model_fields:
         raise NotImplementedError("this version searches exactly, whatever the size")
     return asyncio.run(_approximate(location, large, rounds, limit_seconds))
@@ -148,11 +148,11 @@ async def _best(memory: holdfast.AsyncMemory, rounds: int) -> list[list[str]]:
 
 
 def adds(location: str, subject: str, count: int, limit_seconds: float) -> Json:
-    """Rates of adding to one subject: one at a time through both APIs, several at once, and in batches."""
+    """Rates of adds to one subject: one at a time through both APIs, several at once, and in batches."""
     corpus = Corpus(seed=20)
     embedder = RunEmbedder()
     with holdfast.open(location, embedder=embedder, work=False) as memory:
-        # Batches first: a process that has seen no text yet learns words, which is not what single adds are about.
+        # Batches first: a fresh process still learns words, which the single adds should not measure.
         batches = list(corpus.batches(10 * count, 100))
         many = clock.rate(lambda texts: memory.add(texts, subject=subject), batches, limit_seconds, each=100)
         one = clock.rate(lambda text: memory.add(text, subject=subject), corpus.texts(count), limit_seconds)

@@ -1,7 +1,7 @@
-"""The one embedder of the run: Holdfast's static one, for every system, with queries remembered.
+"""The run's one embedder: Holdfast's static embedder, for every system, with cached queries.
 
-Texts that are added are embedded when they are added, so that adding is measured with it. Queries are embedded
-beforehand, so that a search is measured without it. `surprises` counts queries that were not: it must stay 0.
+Added texts are embedded when they are added, so adding includes embedding. Queries are embedded beforehand, so searches
+exclude it. `surprises` counts queries that were not cached: it must stay 0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RunEmbedder:
         return self._model.vectors([text])[0] if known is None else known
 
     def many(self, texts: Sequence[str]) -> list[FloatArray]:
-        """A batch at once, as Holdfast embeds it."""
+        """Embed a batch at once, as Holdfast does."""
         if len(texts) == 1:
             return [self.of(texts[0])]
         return list(self._model.vectors(texts))
@@ -45,7 +45,7 @@ class RunEmbedder:
     def dims(self) -> int:
         return self._model.dimensions
 
-    # What the library asks of an embedder.
+    # The `Embedder` interface.
 
     @property
     def fingerprint(self) -> str:
@@ -61,7 +61,7 @@ class RunEmbedder:
 
     @property
     def sync_safe(self) -> bool:
-        """Like the default embedder, which it stands for: blocking calls run in the thread that makes them."""
+        """True, like the default embedder that it stands for: blocking calls run in the calling thread."""
         return self._model.sync_safe
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:

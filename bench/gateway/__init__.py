@@ -1,1 +1,1 @@
-"""How fast the gateway is, and how it behaves when too much is asked of it."""
+"""Speed of the gateway, and its behaviour under overload."""

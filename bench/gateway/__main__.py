@@ -1,4 +1,4 @@
-"""`python -m bench.gateway`: measure, print a table, and keep the results."""
+"""`python -m bench.gateway`: measure, print a table, and save the results."""
 
 from __future__ import annotations
 

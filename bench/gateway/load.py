@@ -1,8 +1,7 @@
-"""Requests at a service: as many as it answers, or at a given rate whether it answers or not.
+"""Load generator: requests as fast as the service answers, or at a fixed rate regardless of answers.
 
-The client is plain sockets on asyncio, with requests that were written before the clock started: it must cost little
-beside what it measures. At a given rate, a time is counted from when its request was due, so that waiting for a
-connection is not forgotten.
+The client uses plain sockets on asyncio and requests written before the clock starts, so that it costs little beside
+the service. At a fixed rate, latency counts from the time a request was due, so waiting for a connection is included.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request, as it goes over the wire."""
+    """One request, as sent over the wire."""
 
     wire: bytes
 
@@ -34,7 +33,7 @@ class Ask:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came back: how many of each status (0: the connection broke), and how long each good one took."""
+    """The result: answers per status (0: broken connection), and the time of each successful one."""
 
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
@@ -62,17 +61,17 @@ class Outcome:
 
 
 class Line:
-    """A connection that is opened again when it breaks."""
+    """A connection that is reopened when it breaks."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, ask: Ask) -> int:
-        """The status of the answer; 0 if there was none."""
+        """Send a request; return the status of the answer, or 0 if there was none."""
         try:
             if self._streams is not None and self._streams[0].at_eof():
-                self.close()  # it was idle for too long, and the service hung up
+                self.close()  # idle for too long: the service closed it
             if self._streams is None:
                 self._streams = await asyncio.open_connection("127.0.0.1", self._port)
             reader, writer = self._streams
@@ -98,7 +97,7 @@ class Line:
 async def as_fast_as_answered(
     port: int, callers: int, seconds: float, turn: Callable[[int, int], Sequence[Ask]]
 ) -> Outcome:
-    """Each caller asks again as soon as it has its answer. A turn is several requests, counted as one."""
+    """Each caller sends its next request as soon as it has an answer. A turn is several requests, counted as one."""
     outcome = Outcome()
     until = time.perf_counter() + seconds
 
@@ -120,7 +119,7 @@ async def as_fast_as_answered(
 
 
 async def at_a_rate(port: int, rate: float, seconds: float, turn: Callable[[int], Ask], most: int = 256) -> Outcome:
-    """So many per second, evenly, whatever comes back, over at most so many connections."""
+    """Send `rate` requests per second, evenly, whatever the answers, over at most `most` connections."""
     outcome = Outcome()
     idle = [Line(port) for _ in range(most)]
     free = asyncio.Semaphore(most)

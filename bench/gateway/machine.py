@@ -1,4 +1,4 @@
-"""How evenly a core works: what an evenly loaded loop of nothing but arithmetic has to wait for."""
+"""Steadiness of a core: latencies of a loop of plain arithmetic under an even load."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import time
 from typing import Any
 
 _STEPS = 60_000  # two to three milliseconds
-_BUSY = 0.8  # what a service at 70 % of its highest load makes of a core
+_BUSY = 0.8  # the load on a core of a service at 70 % of its highest rate
 
 
 def arithmetic(core: int | None, seconds: float) -> dict[str, Any]:
-    """Latencies of the same piece of work, due at even intervals, on a core of which it takes four fifths.
+    """Latencies of one piece of work, due at even intervals, which loads the core to four fifths.
 
-    A machine that others use too is slower now and then, and what is due meanwhile waits. No service on it can have
-    better ratios than this.
+    A shared machine is slower now and then, and work that is due meanwhile waits. No service on it can have better
+    ratios than this.
     """
     before = os.sched_getaffinity(0)
     if core is not None:

@@ -22,7 +22,7 @@ from bench.gateway.load import Ask, Outcome, as_fast_as_answered, at_a_rate
 from bench.gateway.service import Service, serving, sign_up
 
 USERS, RECORDS = 40, 100
-ASKED = 200  # searches per second of one core
+ASKED = 200  # required searches per second of one core
 CALLERS = 16
 MOMENT = 1_780_000_000_000
 Json = dict[str, Any]
@@ -95,7 +95,7 @@ class Run:
         def steadily(seconds: float) -> Outcome:
             return asyncio.run(at_a_rate(service.port, 0.7 * knee, seconds, ask))
 
-        # The load that is asked of one core, and 70 % of it.
+        # 70 % of the load that is required of one core.
         self.found["at_140"] = _told(
             asyncio.run(at_a_rate(service.port, 0.7 * ASKED, min(60.0, self.soak_seconds), ask))
         )
@@ -140,7 +140,7 @@ class Run:
 
 
 async def _together(services: Sequence[Service], seconds: float, turn: Callable[[int, int], Sequence[Ask]]) -> float:
-    """Good answers per second of all, with the same number of callers in all."""
+    """Successful answers per second of all services; the total number of callers is fixed."""
     each = CALLERS // len(services)
     outcomes = await asyncio.gather(
         *(
@@ -176,7 +176,7 @@ async def _repeated(seconds: float, callers: int, work: Callable[[int, int], Any
 
 
 def filled(service: Service) -> list[str]:
-    """The keys of users who have a hundred records each."""
+    """Create users with a hundred records each; return their keys."""
     keys = [sign_up(service.port, f"user-{number}") for number in range(USERS)]
     texts = Corpus(1)
 
@@ -212,7 +212,7 @@ def _each(asks: Sequence[Ask]) -> Callable[[int, int], Sequence[Ask]]:
 
 
 def _turns(keys: Sequence[str]) -> Callable[[int, int], Sequence[Ask]]:
-    """A turn of two messages, added and flushed. The texts are made beforehand, and told apart by a number."""
+    """A turn of two messages, added and flushed. Texts are made beforehand; a number makes each unique."""
     texts = Corpus(3).texts(2_000)
 
     def turn(caller: int, count: int) -> Sequence[Ask]:
@@ -241,7 +241,7 @@ def free_port() -> int:
 
 @contextmanager
 def _kept_off(core: int | None) -> Iterator[None]:
-    """Have the client leave the service's core alone."""
+    """Keep the client off the service's core."""
     everywhere = os.sched_getaffinity(0)
     if core is not None:
         os.sched_setaffinity(0, everywhere - {core})

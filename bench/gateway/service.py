@@ -1,4 +1,4 @@
-"""A gateway in a process of its own, on a core of its own if there are several, filled and ready to be asked."""
+"""A gateway in a separate process, on its own core if there are several, filled and ready for requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Service:
 def serving(
     store: str, port: int, *, core: int | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Service]:
-    """`holdfast serve`, until the end of the block."""
+    """Run `holdfast serve` until the end of the block."""
     given = {"HOLDFAST_RATE_PER_MINUTE": "0", "HOLDFAST_REQUEST_LOGS": "false", **(settings or {})}
     process = subprocess.Popen(
         [sys.executable, "-m", "holdfast", "serve", "--store", store, "--port", str(port)],
@@ -64,7 +64,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) 
 
 
 def sign_up(port: int, user_id: str) -> str:
-    """The key of a new user."""
+    """Create a user; return the key."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/users",
         json.dumps({"user_id": user_id}).encode(),

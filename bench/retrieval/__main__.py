@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _measured(
     options: Options, scorer: scoring.Scorer, model: Model, vectors: Vectors, dataset: datasets.Dataset
 ) -> list[report.Result]:
-    """Every chosen system on one dataset, each from an empty index; prints the dataset's table at the end."""
+    """Measure every chosen system on one dataset, each from an empty index; print the dataset's table at the end."""
     _progress(f"{dataset.name}: embedding with {model.name}")
     vectors.prepare(dataset.texts())
     vectors.prepare(dataset.queries())
@@ -65,7 +65,7 @@ def _measured(
 
 
 def _variants(systems: Sequence[str], dataset: datasets.Dataset) -> Iterator[tuple[str, datasets.Dataset, str]]:
-    """Each system on the data as it is; and those that do not know senders also with the sender in the text."""
+    """Each system on the data as it is; systems that do not rank by sender also with the sender in the text."""
     for name in systems:
         yield name, dataset, ""
         if dataset.many_senders and not name.startswith("holdfast"):

@@ -1,7 +1,7 @@
 """The evaluation data as typed values.
 
-Owns the shape of a dataset file. The data itself is read from a path and is never part of the repository. Every scope
-comes out with its records in time order, which is the order a memory would have seen them in.
+Defines the format of a dataset file. The data itself is read from a path and is never part of the repository. Each
+scope has its records in time order, the order in which a memory would have received them.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import TypedDict
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One thing that was said. Its id is unique within its scope only."""
+    """One message. Its id is unique only within its scope."""
 
     id: str
     session_id: str
@@ -34,7 +34,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One conversation or one person's messages: searched alone, never together with another."""
+    """One conversation or one person's messages, searched separately from all others."""
 
     name: str
     records: tuple[Record, ...]
@@ -55,7 +55,7 @@ class Dataset:
         return any(len({record.sender for record in scope.records}) > 1 for scope in self.scopes)
 
     def with_senders(self) -> "Dataset":
-        """The same, with each sender pasted before the text: what users of systems that know no senders do."""
+        """The same with `Sender: text`, as users of systems without senders write it."""
         return replace(self, scopes=tuple(scope.with_senders() for scope in self.scopes))
 
     def texts(self) -> Iterator[str]:
@@ -94,7 +94,7 @@ class _DatasetJson(TypedDict):
 
 
 def load(data: Path, name: str) -> Dataset:
-    """The dataset whose file begins with `name`, such as `locomo` for `locomo-dev.json`."""
+    """The dataset whose file name begins with `name`, such as `locomo` for `locomo-dev.json`."""
     candidates = sorted(data.glob(f"{name}*.json"))
     if len(candidates) != 1:
         found = ", ".join(path.name for path in candidates) or "no file"
@@ -104,7 +104,7 @@ def load(data: Path, name: str) -> Dataset:
 
 
 def _scope(scope: _ScopeJson) -> Scope:
-    # The sort is stable: records of one instant stay in the file's order.
+    # The sort is stable: records of the same time stay in the file's order.
     records = sorted((Record(**record) for record in scope["records"]), key=lambda record: record.timestamp)
     return Scope(scope["scope"], tuple(records), tuple(_question(question) for question in scope["questions"]))
 

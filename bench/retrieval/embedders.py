@@ -1,7 +1,7 @@
-"""The two embedders, and the vectors that every peer is given.
+"""The two embedders, and the vectors of the peers.
 
-Owns turning text into unit vectors. All systems get the same vectors from one `Vectors`, made before anything is timed
-and kept on disk, so that a difference between systems is never a difference between models.
+Turns text into unit vectors. All systems get the same vectors from one `Vectors`, made before the timing starts and
+cached on disk, so that systems never differ by their models.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float32]
 
 
 class Model(Protocol):
-    """A loaded embedder. `fingerprint` changes when the weights do."""
+    """A loaded embedder. `fingerprint` changes with the weights."""
 
     name: str
     fingerprint: str
@@ -31,7 +31,7 @@ class Model(Protocol):
 class OnnxModel:
     """all-MiniLM-L6-v2 as a dynamically quantized int8 graph.
 
-    One text per call: such a graph picks its int8 scale over the whole batch, so in a batch a text's vector would
+    One text per call: such a graph chooses its int8 scale over the whole batch, so in a batch a text's vector would
     depend on its neighbours (cosine 0.98 to 0.99 with its own).
     """
 
@@ -44,7 +44,7 @@ class OnnxModel:
         self.fingerprint = _digest(model)
         self._session: Any = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
         self._tokenizer: Any = Tokenizer.from_file(str(directory / "tokenizer.json"))
-        # The file asks for padding to 128 tokens, which costs time and, quantized, precision.
+        # The file requests padding to 128 tokens, which costs time and, quantized, precision.
         self._tokenizer.no_padding()
         self.dims = len(self.embed("dimensions"))
 
@@ -87,13 +87,13 @@ class StaticModel:
 
 
 class Vectors:
-    """The vectors of all texts met so far, in memory and in one SQLite file."""
+    """The vectors of all texts so far, in memory and in one SQLite file."""
 
     def __init__(self, model: Model, cache: Path) -> None:
         cache.parent.mkdir(parents=True, exist_ok=True)
         self._model = model
         self._known: dict[str, FloatArray] = {}
-        # Some systems embed a query on a thread of their own; the calls never overlap.
+        # Some systems embed a query on their own thread; the calls never overlap.
         self._disk = sqlite3.connect(cache, check_same_thread=False)
         self._disk.execute("CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
@@ -106,7 +106,7 @@ class Vectors:
         return self._model.dims
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Know the vectors of these texts from now on, so that asking for one costs a dictionary lookup."""
+        """Load or make the vectors of these texts, so that each later request is a dictionary lookup."""
         with self._disk:
             for text in texts:
                 self.of(text)

@@ -1,7 +1,7 @@
-"""One system over one dataset: the run, and how long it took.
+"""One system over one dataset: the run, and its times.
 
-Owns the clock. Systems that are given vectors are timed without the embedding; what the embedding costs on this
-machine is measured apart, one text at a time, and added for the figures "with embedding".
+Systems that receive vectors are timed without embedding; the cost of embedding on this machine is measured separately,
+one text at a time, and added for the figures "with embedding".
 """
 
 import time
@@ -30,7 +30,7 @@ class EmbeddingCost:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Rates and percentiles. Those without embedding are unknown (None) for a system that embeds by itself."""
+    """Rates and percentiles. Those without embedding are None for a system that embeds by itself."""
 
     adds_per_second: float | None
     adds_per_second_with_embedding: float
@@ -55,7 +55,7 @@ def embedding_cost(model: Model, dataset: Dataset) -> EmbeddingCost:
 
 
 def run(system: System, dataset: Dataset, cost: EmbeddingCost) -> Run:
-    """Add every scope, then ask every question, each in its own scope."""
+    """Add every scope, then ask every question in its scope."""
     started = time.perf_counter()
     for scope in dataset.scopes:
         system.add(scope.name, scope.records)

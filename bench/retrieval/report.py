@@ -1,4 +1,4 @@
-"""How results are shown and kept: one markdown table per dataset, one JSON file per embedder, one run per system."""
+"""Output of results: one markdown table per dataset, one JSON file per embedder, one run file per system."""
 
 import json
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def write_run(output: Path, name: str, ranked: Ranked) -> None:
-    """The run in the shape that `score.py` reads."""
+    """Write the run in the format that `score.py` reads."""
     ids = {qid: [hit.id for hit in hits] for qid, hits in ranked.items()}
     _write(output / f"{name}.run.json", ids)
 

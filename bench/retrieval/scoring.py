@@ -1,7 +1,7 @@
 """Scores of one run, computed by the data directory's own `score.py`.
 
-Owns the walk over the questions; every figure comes from that script's functions, so that its numbers and ours are the
-same by construction. Adds recall within a budget of characters, which is fair to systems that return long passages.
+Iterates over the questions; that script's functions compute every figure, so its numbers and ours agree by
+construction. Adds recall within a budget of characters, which is fair to systems that return long passages.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ Ranked = dict[str, list[Hit]]
 
 
 class Scorer(Protocol):
-    """What we use of `score.py`."""
+    """The part of `score.py` that we use."""
 
     def one(self, ranked: Iterable[str], gold: Iterable[str]) -> Row: ...
 
@@ -69,7 +69,7 @@ def score(scorer: Scorer, dataset: Dataset, ranked: Ranked) -> Scores:
         answered=sum(1 for _, question in counted if ranked.get(question.qid)),
         turn={key: scorer.mean(turns, key) for key in _TURN_KEYS},
         session={key: scorer.mean(sessions, key) for key in _SESSION_KEYS},
-        # At most 20 results were asked for, so recall@20 of what fits is the recall of all that fits.
+        # At most 20 results are requested, so recall@20 of those that fit is the recall of all that fit.
         recall_in_budget=scorer.mean(budgets, "recall@20"),
         recall_at_10_by_category={
             category: scorer.mean(rows, "recall@10") for category, rows in sorted(by_category.items())
@@ -84,7 +84,7 @@ def _session_row(scorer: Scorer, scope: Scope, question: Question, hits: Sequenc
 
 
 def _within_budget(hits: Sequence[Hit]) -> list[Hit]:
-    """The best results whose texts fit the budget together; the first that does not fit ends the list."""
+    """The best results whose texts together fit the budget; the first that does not fit ends the list."""
     kept: list[Hit] = []
     used_chars = 0
     for hit in hits:

@@ -1,8 +1,8 @@
-"""How long a projection takes beside a plain search of the same memory, in the same run.
+"""The time of a projection beside that of a plain search of the same memory, in the same run.
 
-`python -m bench.runtime.projection [--memories 50000] [--rounds 200]`: one subject with so many memories and one
-conversation, in a SQLite file. A search of ten results and a projection of 8,192 characters take turns, each with a
-query of its own; both are measured from the call to the answer, embedding included. The first of each are not counted.
+`python -m bench.runtime.projection [--memories 50000] [--rounds 200]`: one subject with that many memories and one
+conversation, in a SQLite file. A search of ten results and a projection of 8,192 characters take turns, each with its
+own query. Both are timed from call to answer, embedding included. The first of each are not counted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How fast turns are committed from many writers, whether any is lost, and how long a page takes to be replayed.
+"""Speed of transcript commits from many writers, a check that none is lost, and the time to replay a page.
 
 `python -m bench.runtime.transcripts [--turns 100000] [--writers 8]`: turns of two messages, with the default embedder,
-into a SQLite file. First every writer has a conversation of its own, then all write into one; each commit is durable,
-and found by words and by meaning, when it returns. Afterwards every sequence is read back, and the same work is done
-by plain `add` for comparison. Pages are of 64 turns, of the long conversation and of one of 1,000, in turn.
+into a SQLite file. First each writer has its own conversation, then all write into one. When a commit returns, it is
+durable and can be found by words and by meaning. Afterwards every sequence is read back, and plain `add` does the same
+work for comparison. Pages have 64 turns, of the long conversation and of one with 1,000, in turn.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def runtime_on(engine: Engine) -> TranscriptOperations:
 
 
 def request(texts: Sequence[str], number: int, conversation: str) -> MemoryTranscriptCommitRequest:
-    """A turn of two messages; texts repeat after a while, and each message stays one of its kind."""
+    """A turn of two messages. Texts repeat after a while; the number makes each message unique."""
     asked, answered = texts[2 * number % len(texts)], texts[(2 * number + 1) % len(texts)]
     messages = (TurnMessage(f"{asked} {number}"), TurnMessage(f"{answered} {number}", "assistant"))
     return MemoryTranscriptCommitRequest(
@@ -67,7 +67,7 @@ def request(texts: Sequence[str], number: int, conversation: str) -> MemoryTrans
 async def committed_together(
     runtime: TranscriptOperations, texts: Sequence[str], turns: int, writers: int, conversation: str
 ) -> float:
-    """All writers into one conversation; turns per second."""
+    """Turns per second of all writers into one conversation."""
     waiting = iter(range(turns))
 
     async def write() -> None:
@@ -83,7 +83,7 @@ async def committed_together(
 
 
 async def committed_apart(runtime: TranscriptOperations, texts: Sequence[str], writers: int, seconds: float) -> float:
-    """Every writer into a conversation of its own; turns per second."""
+    """Turns per second with a separate conversation per writer."""
     started = time.perf_counter()
 
     async def write(writer: int) -> int:
@@ -130,7 +130,7 @@ def _page(conversation: str, cursor: str | None) -> MemoryTranscriptReplayReques
 
 
 async def pages(runtime: TranscriptOperations, lengths: dict[str, int]) -> dict[str, dict[str, float]]:
-    """Milliseconds of a page: from the beginning, from the middle, and the last whole one; in turn."""
+    """Milliseconds per page: the first, a middle and the last whole one, in turn."""
     cursors: dict[str, dict[str, str | None]] = {}
     for conversation, length in lengths.items():
         cursors[conversation] = {"first": None}

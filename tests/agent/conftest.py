@@ -1,4 +1,4 @@
-"""What tests of the agent share."""
+"""Fixtures for the tests of the agent."""
 
 from __future__ import annotations
 

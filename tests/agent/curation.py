@@ -1,4 +1,4 @@
-"""Curated memory in a folder, for tests; and processes that write to it, for `faults.zygote`."""
+"""Curated memory in a folder, and functions that write to it in child processes of `faults.zygote`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DISKS = {**FAULTS, "a sync fails": Fault(Call.SYNC, errno.EIO)}
 
 
 class Curated:
-    """Curated memory in a folder, as the loop uses it, without a loop of one's own."""
+    """Curated memory in a folder, called synchronously; the agent loop calls the same tool and service."""
 
     def __init__(self, folder: Path, **limits: int) -> None:
         self.folder = folder
@@ -48,11 +48,11 @@ class Curated:
         return sorted(path.name for path in self.folder.iterdir())
 
 
-# --- in processes of their own ----------------------------------------------------------------------------------------
+# --- functions for child processes ------------------------------------------------------------------------------------
 
 
 def add_entries(tell: Tell, folder: str, name: str, count: int, limit: int) -> None:
-    """Adds to either file, and to both at once; each that was acknowledged is told."""
+    """Add entries to one file or to both at once; report each one that was acknowledged."""
     curated = Curated(Path(folder), memory_chars=limit, user_chars=limit)
     chance = random.Random(name)
     for number in range(count):
@@ -67,7 +67,7 @@ def add_entries(tell: Tell, folder: str, name: str, count: int, limit: int) -> N
 
 
 def count_up(tell: Tell, folder: str, times: int) -> None:
-    """Raises the number in an entry, which somebody else may have raised meanwhile."""
+    """Increment the number in an entry; another process may have incremented it meanwhile."""
     curated = Curated(Path(folder))
     done = 0
     while done < times:
@@ -80,7 +80,7 @@ def count_up(tell: Tell, folder: str, times: int) -> None:
 
 
 def look(tell: Tell, folder: str, limit: int, times: int) -> None:
-    """Takes snapshots, and sees to it that each is whole."""
+    """Take snapshots and check that each one is consistent."""
     curated = Curated(Path(folder), memory_chars=limit, user_chars=limit)
     for _ in range(times):
         seen = curated.snapshot()
@@ -93,7 +93,7 @@ def look(tell: Tell, folder: str, limit: int, times: int) -> None:
 
 
 def die_at_step(tell: Tell, folder: str, step: int, operations: list[dict[str, Any]]) -> None:
-    """Makes a change, and is killed before the n-th step that it takes on the disk."""
+    """Make a change; kill this process before its n-th disk operation."""
     curated = Curated(Path(folder))
     taken = 0
 
@@ -109,7 +109,7 @@ def die_at_step(tell: Tell, folder: str, step: int, operations: list[dict[str, A
 
 
 def change_on_a_bad_disk(tell: Tell, folder: str, control: str, fault: str, at: int, operations: list[Any]) -> None:
-    """Makes a change while the n-th call on the folder's files fails; 0: counts the calls."""
+    """Make a change while the n-th call on the folder's files fails; with `at=0`, only count the calls."""
     curated, shim = Curated(Path(folder)), Shim(Path(control))
     if at:
         shim.fail(folder, DISKS[fault], at)

@@ -1,7 +1,7 @@
-"""A gateway that misbehaves: a real server on a real socket, which does to each operation what it is told to.
+"""A gateway with injected faults: a real server on a real socket, with one fault per operation.
 
-What it is told nothing about it does well. A fault is done to every request of its operation; `refused` and
-`unaccepted` are done to the connection, from the moment that the operation before it was answered.
+An operation without a fault works. A fault applies to every request of its operation. `refused` and `unaccepted` apply
+to the connection, from the moment the operation before it was answered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from serving import _request, http
 KEY = "uk_canary-0815-never-to-be-seen"
 OPERATIONS = ("search", "add", "flush")
 REFUSED, UNACCEPTED = "refused", "unaccepted"
-# How long a dawdling server goes on, unless it is told to stop: much longer than any deadline here.
+# A slow server continues for this long unless it is stopped: much longer than any deadline in these tests.
 _FOR_EVER_SECONDS = 20.0
 
 Misdeed = Callable[[socket.socket, threading.Event], None]
@@ -32,7 +32,7 @@ Misdeed = Callable[[socket.socket, threading.Event], None]
 
 @dataclass
 class Faulty:
-    """What was asked of it, in order; and what it does."""
+    """The received requests in order, the faults, and the results that a search returns."""
 
     url: str
     faults: Mapping[str, str]
@@ -53,7 +53,7 @@ class Faulty:
 
 @contextmanager
 def faulty(results: list[Any] | None = None, *, host: str = "127.0.0.1", **faults: str) -> Iterator[Faulty]:
-    """Serve; `faults` are by operation, such as `add="500"`."""
+    """Serve; `faults` map an operation to its fault, such as `add="500"`."""
     listening = socket.create_server(("127.0.0.1", 0))
     url = f"http://{host}:{listening.getsockname()[1]}"
     gateway = Faulty(url, faults, [] if results is None else results)
@@ -68,7 +68,7 @@ def faulty(results: list[Any] | None = None, *, host: str = "127.0.0.1", **fault
                 connection, _ = listening.accept()
             except OSError:
                 return
-            # One at a time: what is done to the next connection depends on what became of this one.
+            # One at a time: the fault of the next connection depends on the outcome of this one.
             _serve(connection, gateway, over, threads, listening)
 
     acceptor = threading.Thread(target=accept, daemon=True)
@@ -85,7 +85,7 @@ def faulty(results: list[Any] | None = None, *, host: str = "127.0.0.1", **fault
 
 
 def _shut(gateway: Faulty) -> str | None:
-    """Whether the next operation is not even to get a connection."""
+    """Return the fault that keeps the next operation from getting a connection, if any."""
     number = len(gateway.asked)
     fault = gateway.faults.get(OPERATIONS[number % len(OPERATIONS)])
     return fault if fault in (REFUSED, UNACCEPTED) else None
@@ -104,7 +104,7 @@ def _serve(
     threads: list[threading.Thread],
     listening: socket.socket,
 ) -> None:
-    """One request, one answer, and the end of the connection."""
+    """Read one request, answer it, and close the connection."""
     try:
         request = _request(connection)
         head, _, body = request.partition(b"\r\n\r\n")
@@ -114,7 +114,7 @@ def _serve(
         operation = head.split(b" ")[1].decode().rpartition("/")[2]
         gateway.asked.append((operation, json.loads(body)))
         if _shut(gateway) == REFUSED:
-            # Before the answer: whoever has that may ask again at once.
+            # Close before answering: a client may send its next request as soon as it has the answer.
             _close(listening)
         fault = gateway.faults.get(operation)
         if fault in MISDEEDS:
@@ -139,7 +139,7 @@ def _send(connection: socket.socket, told: bytes) -> None:
 
 
 def well(operation: str, gateway: Faulty) -> bytes:
-    """What a gateway that is one answers."""
+    """The answer of a working gateway."""
     if operation == "search":
         return json_answer({"results": gateway.results})
     return json_answer({"session_id": "chat:s", "status": "accumulated", "message_count": 2})
@@ -149,7 +149,7 @@ def json_answer(told: Any, status: int = 200) -> bytes:
     return http(status, json.dumps(told).encode())
 
 
-# --- answers that are none: each knows what it was asked, and some give it back --------------------------------------
+# --- invalid answers: each is given the request, and some echo it ----------------------------------------------------
 
 TEN_MEGABYTES = 10_000_000
 
@@ -193,11 +193,11 @@ ANSWERS: dict[str | None, Callable[[dict[str, Any]], bytes]] = {
 }
 
 
-# --- servers that take their time -----------------------------------------------------------------------------------
+# --- slow servers ---------------------------------------------------------------------------------------------------
 
 
 def _drip(connection: socket.socket, over: threading.Event, what: bytes) -> None:
-    """A byte now and then, so that no wait for the next one is ever long."""
+    """Send one byte at a time, so that no single read waits for long."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     until = time.monotonic() + _FOR_EVER_SECONDS
     for byte in what * 1_000:
@@ -217,7 +217,7 @@ def _slow_body(connection: socket.socket, over: threading.Event) -> None:
 
 
 def _endless(connection: socket.socket, over: threading.Event) -> None:
-    """As much as goes through, and no end."""
+    """Send a body without end, as fast as the client reads it."""
     connection.sendall(b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n")
     until = time.monotonic() + _FOR_EVER_SECONDS
     while not over.is_set() and time.monotonic() < until:
@@ -225,7 +225,7 @@ def _endless(connection: socket.socket, over: threading.Event) -> None:
 
 
 def _half_open(connection: socket.socket, over: threading.Event) -> None:
-    """Its own side is there, and nothing comes from it ever again."""
+    """Keep the connection open and send nothing."""
     over.wait(_FOR_EVER_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""A real gateway that tells what it was sent, and can be made to fail; and agents in folders of their own."""
+"""A real gateway that records its requests and can be made to fail; agents, each in its own folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEGS = (SEARCH, ADD, FLUSH)
 
 @dataclass
 class Recorded:
-    """`journal` has the path of each request in order, and whatever a test adds to it; `sent` each with its body."""
+    """`journal` lists request paths in order, plus entries that tests add; `sent` lists each path with its body."""
 
     url: str = ""
     journal: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Recorded:
         self.sent.clear()
 
     async def remember(self, session: str, *texts: str) -> None:
-        """Something that was said before, in that conversation."""
+        """Add earlier messages to a session."""
         async with GatewayClient(self.url, "ana", USER_KEY) as client:
             await client.add(
                 session, [ChatMessage("ana", "user", 1780000000000 + at, text) for at, text in enumerate(texts)]
@@ -53,7 +53,7 @@ class Recorded:
 
 
 class _Recording:
-    """In front of the whole service: notes each request, then passes it on, or answers with a failure instead."""
+    """Middleware around the service: record each request, then forward it or answer with a failure."""
 
     def __init__(self, app: Any, recorded: Recorded) -> None:
         self._app = app
@@ -72,7 +72,7 @@ class _Recording:
         self._recorded.sent.append((scope["path"], json.loads(body) if body else {}))
         if status := self._recorded.failing.get(scope["path"]):
             await send({"type": "http.response.start", "status": status, "headers": []})
-            await send({"type": "http.response.body", "body": body})  # what was sent, the key in it, comes back
+            await send({"type": "http.response.body", "body": body})  # echoes the request, including its key
             return
         given = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -113,7 +113,7 @@ class Agent:
 
 
 def configured(workspace: Path, memory: dict[str, Any] | None = None, **agent: Any) -> Path:
-    """A folder with a config file. Without `memory`, the file has no such section."""
+    """Write a config file into `workspace`. Without `memory`, the file has no such section."""
     home = workspace / ".holdfast"
     home.mkdir(parents=True, exist_ok=True)
     written = {**({"memory": memory} if memory is not None else {}), **({"agent": agent} if agent else {})}
@@ -139,7 +139,7 @@ async def agent(workspace: Path, *replies: Any, tools: Any = ()) -> AsyncIterato
 
 
 def calls(*named: tuple[str, dict[str, Any]], text: str = "") -> Reply:
-    """A reply that asks for tools."""
+    """A reply with tool calls."""
     return Reply(text, tuple(ToolCall(f"call_{at}", name, json.dumps(given)) for at, (name, given) in enumerate(named)))
 
 
@@ -151,5 +151,5 @@ def system_of(asked: ScriptedCall) -> str:
 
 
 def outside_of(asked: ScriptedCall) -> list[ModelMessage]:
-    """Everything but the system prompt."""
+    """All messages except the system prompt."""
     return list(asked.messages[1:])

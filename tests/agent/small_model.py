@@ -1,8 +1,8 @@
 """A real model for tests, offline: SmolLM2 with 135 million parameters, behind llama.cpp's OpenAI-compatible server.
 
-`python small_model.py` serves it on loopback and prints the address; tests start that as a process of its own. It is a
-weak model. It does not call tools for being told of them, so the template here shows it two calls of a `clock` that it
-can imitate; it always takes the likeliest word, and thus always says the same.
+`python small_model.py` serves it on loopback and prints the address; tests start it as a separate process. It is a weak
+model. Tool descriptions alone do not make it call tools, so the template here shows it two calls of a `clock` to
+imitate. Sampling is greedy, so its output is deterministic.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def weights() -> Path:
 
 @contextmanager
 def small_model() -> Iterator[str]:
-    """The address of the running server. Without its packages, skip; in CI, fail."""
-    from faults.needs import missing  # not needed, nor found, by the process that serves
+    """Start the server and yield its address. If its packages are missing, skip; in CI, fail."""
+    from faults.needs import missing  # the server process does not need it and cannot import it
 
     absent = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if absent:
@@ -75,7 +75,7 @@ def small_model() -> Iterator[str]:
     with subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             assert process.stdout is not None
-            # A server that does not start must not hold up the tests for ever.
+            # A server that does not start must not block the tests for ever.
             giving_up = threading.Timer(_START_SECONDS, process.kill)
             giving_up.start()
             address = process.stdout.readline().decode().strip()
@@ -98,13 +98,13 @@ def main() -> None:
     params.n_parallel = 1
     params.sampling.temp = 0.0
     params.n_predict = MAX_TOKENS
-    # More threads than free cores wait for each other, and take ten times as long.
+    # With more threads than free cores, they wait for each other and take ten times as long.
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1
     params.warmup = False
     server = xllamacpp.Server(params)
     print(server.listening_address, flush=True)
-    # Ends with the process that started it, whatever becomes of that.
+    # Exit when the parent process ends, however it ends.
     parent = os.getppid()
     while os.getppid() == parent:
         threading.Event().wait(1)

@@ -1,4 +1,4 @@
-"""A real HTTP server that says what a test wrote down, piece by piece, as servers of models do."""
+"""A real HTTP server that streams scripted answers in pieces, as model servers do."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Answer:
-    """`pieces` are sent one by one, in chunks. Then: `end` as it should be, `cut` the connection, or `hold` it open.
+    """`pieces` are sent one by one, in chunks. Then: `end` properly, `cut` the connection, or `hold` it open.
 
-    What is `mute` says nothing at all.
+    With `mute`, nothing is sent at all.
     """
 
     status: int = 200
@@ -49,7 +49,7 @@ def failing(status: int, body: bytes = b'{"error": {"message": "canary", "type":
 
 @contextmanager
 def speaking(*answers: Answer) -> Iterator[Spoken]:
-    """A server that gives these answers, one a request; then the last for ever."""
+    """Serve these answers, one per request; repeat the last one after that."""
     listening = socket.create_server(("127.0.0.1", 0))
     spoken = Spoken(f"http://127.0.0.1:{listening.getsockname()[1]}")
 

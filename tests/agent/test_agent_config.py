@@ -1,4 +1,4 @@
-"""The agent's configuration: where it is looked for, what it may hold, and errors that show no key."""
+"""The agent's configuration: its search path, its valid contents, and errors that show no key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def written(folder: Path, content: Any) -> Path:
-    """A config file in `folder`, of a text or of what becomes JSON."""
+    """Write a config file into `folder`, from a text or from a value to serialize as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "config.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
@@ -248,7 +248,7 @@ def test_a_gateway_config_cannot_be_made_of_what_a_gateway_cannot_use() -> None:
         assert KEY not in str(caught.value)
 
 
-# --- the agent's own part -------------------------------------------------------------------------------------------
+# --- the agent section ----------------------------------------------------------------------------------------------
 
 
 def test_the_agents_part_is_read(tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
         read_config(tmp_path, Settings())
 
 
-# --- where it is looked for -----------------------------------------------------------------------------------------
+# --- search path ----------------------------------------------------------------------------------------------------
 
 
 def test_the_file_is_the_first_that_there_is_of_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The loop against a real gateway: what a model is given, what is kept, and what no failure changes."""
+"""The loop against a real gateway: the model's input, the stored turns, and runs while the gateway fails."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def gateway(service: Recorded) -> Recorded:
 
 
 def workspace(path: Path, mode: str, gateway: Recorded | None = None, **agent: Any) -> Path:
-    """A folder with curated entries, whatever the mode."""
+    """A folder with curated entries, in every mode."""
     memory = {"mode": mode, **({"gateway": gateway.config()} if gateway else {})}
     curate(path, user=TEA, memory="The build runs on Tuesdays.")
     return configured(path, memory, **agent)
 
 
 def noting(gateway: Recorded, reply: Reply) -> Any:
-    """A reply that also notes when it was asked for."""
+    """A reply that also adds its request to the journal."""
 
     def line(messages: Any, tools: Any) -> Reply:
         gateway.journal.append("model")
@@ -72,7 +72,7 @@ def noting(gateway: Recorded, reply: Reply) -> Any:
     return line
 
 
-# --- what the model is given ----------------------------------------------------------------------------------------
+# --- input of the model ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.seed("000.loop.1", "001.loop.8")
@@ -91,7 +91,7 @@ def test_the_curated_snapshot_and_the_memory_tool_are_there_in_curated_and_hybri
                 assert TEA in system_of(asked)
                 assert "The build runs on Tuesdays." in system_of(asked)
                 assert "memory" in [tool.name for tool in asked.tools]
-                # The snapshot is frozen: what the tool wrote meanwhile is for the next run.
+                # The snapshot is frozen: the tool's writes appear in the next run.
                 assert "Lives in Lisbon." not in system_of(asked)
             await running.loop.run(QUESTION, "one")
             assert "Lives in Lisbon." in system_of(running.model.asked[-1])
@@ -180,7 +180,7 @@ def test_in_gateway_mode_the_memory_tool_is_neither_registered_nor_shown(gateway
     asyncio.run(run())
 
 
-# --- what is kept ---------------------------------------------------------------------------------------------------
+# --- persistence ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.seed("000.loop.5", "001.loop.4")
@@ -236,7 +236,7 @@ def test_nothing_of_tools_system_prompt_thoughts_curated_entries_recall_or_skill
             shown = ["system", "skill", "recall", "result", "argument"]
             assert not [name for name in shown if f"{name}-canary" not in given]
             assert ("curated-canary" in given) == (mode == "hybrid")
-            # What was thought is kept nowhere at all.
+            # Thoughts are not stored anywhere.
             assert "thought-canary" not in repr(await running.events(session))
             return result
 
@@ -494,7 +494,7 @@ def test_a_model_that_fails_fails_the_run_and_nothing_is_kept_at_the_gateway(
             assert gateway.journal == [SEARCH]
             last = (await running.events(session))[-1]
             assert (last.kind, last.data["code"], last.context_visible) == ("run_failed", code, False)
-            # The next run sees nothing of it.
+            # The next run does not see the failed one.
             await running.loop.run("And now?", session)
             given = [message.content for message in running.model.asked[-1].messages]
             assert QUESTION not in given
@@ -596,7 +596,7 @@ def test_the_text_of_a_model_is_made_fit_to_be_kept(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-# --- other sessions, skills, and what an answer came from -----------------------------------------------------------
+# --- other sessions, skills, and sources of an answer ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["curated", "hybrid", "memory_gateway"])
@@ -654,7 +654,7 @@ def test_skills_are_activated_by_config_by_the_caller_and_by_the_model(tmp_path:
                 {"skill": "poems", "by": "model"},
             ]
             assert not [event for event in hidden if event.context_visible]
-            # What the model chose, it chose for that run.
+            # A skill that the model activated is active for that run only.
             await running.loop.run("And now?", "skills")
             assert "The rules of poems." not in repr(running.model.asked[2].messages)
             assert "The rules of letters." in repr(running.model.asked[2].messages)

@@ -1,4 +1,4 @@
-"""Anthropic's models: what is sent and understood, over real connections, and what errors show."""
+"""Anthropic's models over real connections: requests, parsed responses, and errors that show no key."""
 
 from __future__ import annotations
 

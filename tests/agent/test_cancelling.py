@@ -1,4 +1,4 @@
-"""Cancelling: whenever it is, a run ends, says so in its session, and closes the model's stream."""
+"""Cancelling at any point ends the run, records that in its session, and closes the model's stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def curated(path: Path) -> Path:
 
 
 async def cancelled(running: Agent, under_way: asyncio.Event, prompt: str = "Hello?") -> SessionEvent:
-    """Start a run, cancel it when it has come to that point, and give the last thing that its session says."""
+    """Start a run, cancel it once `under_way` is set, and return the last event of its session."""
     task = asyncio.create_task(running.loop.run(prompt, "s"))
     await asyncio.wait_for(under_way.wait(), 30)
     task.cancel()
@@ -47,7 +47,7 @@ def test_a_run_is_cancelled_while_the_model_thinks(tmp_path: Path) -> None:
             last = await cancelled(running, under_way)
             assert dict(last.data) == {"answered": False}
             assert running.model.ended == 1
-            # The next run is as if there had been none.
+            # The next run does not see the cancelled one.
             assert (await running.loop.run("And now?", "s")).text == "Here."
             assert [message.content for message in running.model.asked[1].messages[1:]] == ["And now?"]
 
@@ -59,7 +59,7 @@ def test_closing_the_stream_closes_the_models(tmp_path: Path) -> None:
         async with agent(curated(tmp_path), Reply("One two three.")) as running:
             held = list[Any]()
             opened = running.model.stream
-            # Whoever holds on to it, it is closed: that is not left to the garbage collector.
+            # Hold a reference: the stream must be closed explicitly, not by the garbage collector.
             running.model.stream = lambda *given: held.append(opened(*given)) or held[-1]  # type: ignore[func-returns-value,method-assign]
             events = running.loop.stream("Count.", "s")
             assert await anext(events) == TextPiece("One ")
@@ -76,7 +76,7 @@ def test_a_stream_that_nobody_reads_on_is_closed_too(tmp_path: Path) -> None:
         async with agent(curated(tmp_path), Reply("One two three.")) as running:
             async for _ in running.loop.stream("Count.", "s"):
                 break
-            for _ in range(1000):  # the event loop closes it in a task of its own
+            for _ in range(1000):  # the event loop closes it in a separate task
                 if (await running.kinds("s"))[-1] == "run_cancelled":
                     break
             assert running.model.ended == 1
@@ -115,7 +115,7 @@ def test_cancelling_again_and_again_changes_nothing(tmp_path: Path) -> None:
                 task.cancel()
                 await asyncio.sleep(0)
             assert task.cancelled()
-            for _ in range(1000):  # what was begun is written to the end, after the task is gone
+            for _ in range(1000):  # the started write finishes after the task has ended
                 if (await running.kinds("s"))[-1] == "run_cancelled":
                     break
             assert await running.kinds("s") == ["user_message", "run_cancelled"]
@@ -161,7 +161,7 @@ def test_a_run_is_cancelled_while_the_gateway_does_not_answer(
                 await asyncio.wait_for(task, 30)
             events = await running.events("s")
             assert (events[-1].kind, dict(events[-1].data)) == ("run_cancelled", {"answered": answered})
-            # An answer that was given stays in the session, whatever became of the turn at the gateway.
+            # A given answer stays in the session, whether or not the gateway stored the turn.
             assert ("assistant_message" in [event.kind for event in events]) == answered
             assert len(running.model.asked) == answered
 

@@ -1,4 +1,4 @@
-"""What a model is given: in one order, and nothing of it where it does not belong."""
+"""The model's input: each part in its fixed place and nowhere else."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_history_too_long_to_be_shown_begins_later() -> None:
     assert history([*events, event(4, "b", ANSWERED, "short")]) == [long, "short"]
 
 
-# --- what an answer could come from ---------------------------------------------------------------------------------
+# --- sources of an answer -------------------------------------------------------------------------------------------
 
 DOG = MemorySource(Layer.CURATED, "The dog is called Rex.")
 PARK = MemorySource(Layer.GATEWAY, "The dog park closes at nine.")

@@ -1,4 +1,4 @@
-"""The files of curated memory as people find and leave them: edited, broken, linked, locked away, too large."""
+"""The files of curated memory on disk: edited by hand, broken, linked, unreadable, too large."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_people_write_by_hand_is_read_and_written_on(curated: Curated, text
 
 @pytest.fixture
 def editor(curated: Curated) -> Iterator[Callable[[str], None]]:
-    """Saves MEMORY.md by hand when this process is about to write its new text beside the old one."""
+    """Save MEMORY.md by hand when this process is about to write its new text beside the old one."""
     waiting: list[str] = []
 
     def watch(event: str, arguments: tuple[object, ...]) -> None:
@@ -144,7 +144,7 @@ def test_a_file_that_grew_over_its_limit_by_hand_is_shown_in_part_and_can_only_s
     assert [copy.read_text() for copy in copies(curated)] == [text]
 
 
-# --- links, kinds and modes ------------------------------------------------------------------------------------------
+# --- links, file types and modes -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -220,11 +220,11 @@ def test_a_full_disk_is_told_of_and_what_was_there_stays(tmp_path: Path) -> None
         assert curated("add", "memory", "Three.")["entries"] == ["One.", "Three."]
 
 
-# --- a change of both files that was interrupted ----------------------------------------------------------------------
+# --- interrupted changes of both files --------------------------------------------------------------------------------
 
 
 def interrupted(curated: Curated, *, memory: str, user: str) -> None:
-    """As a crash leaves it that came after the change was written down, and before any file was replaced."""
+    """Write the state after a crash that came after the change was recorded, before any file was replaced."""
     noted = {
         f"{name}.md": {"was": sha256(curated.text(f"{name}.md").encode()).hexdigest(), "text": text}
         for name, text in (("MEMORY", memory), ("USER", user))

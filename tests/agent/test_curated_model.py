@@ -1,4 +1,4 @@
-"""Curated memory against a list: whatever is done to it, by the tool and by hand, it holds what a list would."""
+"""Curated memory compared with a list: after any changes by the tool or by hand, both hold the same."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_reading_loses_nothing_but_blanks_and_marks(text: str) -> None:
 
 
 class Model(RuleBasedStateMachine):
-    """The tool, and people with editors, against two lists."""
+    """Compare changes by the tool and edits by hand with two lists."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Model(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def applied(self, changes: list[dict[str, Any]]) -> dict[str, list[str]] | None:
-        """What the lists are after the changes; none if that cannot be."""
+        """The lists after the changes; None if the changes are invalid."""
         after = {name: list(held) for name, held in self.lists.items()}
         for change in changes:
             held = after[change["target"]]
@@ -110,7 +110,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(name=targets, held=st.lists(words, max_size=4))
     def edit(self, name: str, held: list[str]) -> None:
-        """By hand; the same twice may be, and more than the limit."""
+        """Edit by hand; duplicates and more than the limit are allowed."""
         (self.folder / FILES[name]).write_text("\n\n§ \n".join(held), "utf-8")
         self.lists[name] = held
 

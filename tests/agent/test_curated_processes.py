@@ -1,4 +1,4 @@
-"""Curated memory under several processes, kills and bad disks: what was acknowledged is there, and never half of it."""
+"""Curated memory under several processes, kills and disk faults: acknowledged changes are there, each in full."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faults.sampling import spread
 from faults.zygote import Zygote
 from holdfast.agent.curated.entries import join_entries, parse_entries
 
-# Every call fails in the long run; else so many of a change, the first and the last among them.
+# With HOLDFAST_FAULTS=all every call fails once; else `CALLS` of each change, the first and the last included.
 EVERYTHING = os.environ.get("HOLDFAST_FAULTS") == "all"
 CALLS = 8
 PROCESSES = 8
@@ -138,7 +138,7 @@ def test_a_disk_that_fails_at_any_call_is_told_of_and_breaks_nothing(
             uncertain = "not known" in told["answer"]["error"]
             assert texts in ((BEFORE, AFTER[change]) if uncertain else (BEFORE,)), told
         assert curated("add", "memory", "Life goes on.")["success"]
-        # A file that could not be read for a moment may have been copied.
+        # A file that was unreadable for a moment may have been copied.
         assert [name for name in curated.names() if ".bak." not in name] == [".lock", "MEMORY.md", "USER.md"]
     assert failed
 

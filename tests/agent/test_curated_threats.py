@@ -1,4 +1,4 @@
-"""No attack that is known gets into a prompt through curated memory, and honest notes do."""
+"""No known attack reaches a prompt through curated memory; harmless notes do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_attack_is_refused_when_it_is_written_and_blocked_when_it_is_read(tmp
 
     (tmp_path / "MEMORY.md").write_text(f"Before.\n§\n{text}\n§\nAfter.\n", "utf-8")
     seen = curated.snapshot()
-    # Characters that no text file has make the whole file unusable.
+    # Characters that are invalid in a text file make the whole file unusable.
     if seen.problems:
         assert seen.memory == ()
     else:
@@ -128,7 +128,7 @@ def test_an_invisible_character_is_found_wherever_it_is_put(text: str, at: int, 
 
 @pytest.mark.parametrize("piece", LONG)
 def test_the_longest_input_is_looked_at_in_steps_that_grow_with_its_length_alone(piece: str) -> None:
-    """A pattern that goes back over what it has seen would take hours here. Each of these takes under a second."""
+    """A backtracking pattern would take hours here. Each of these takes under a second."""
     threat_in.__wrapped__((piece * MAX_SCANNED_CHARS)[:MAX_SCANNED_CHARS])
 
 

@@ -1,4 +1,4 @@
-"""The `memory` tool: what a model can keep, correct and remove, and what it is told."""
+"""The `memory` tool: add, replace and remove entries, and the answers to the model."""
 
 from __future__ import annotations
 

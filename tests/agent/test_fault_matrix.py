@@ -1,7 +1,7 @@
-"""Whatever a gateway does, a run ends as it would without one, in time, with the right event, and without the key.
+"""With any gateway fault, a run ends as it would without a gateway: in time, with the right event, and without the key.
 
-Every fault is done by a real server to each of the three operations in turn. A run's answer, its events and how long
-each call took are then held against those of a run without a gateway.
+A real server applies every fault to each of the three operations in turn. The tests then compare the run's answer, its
+events and the duration of each call with those of a run without a gateway.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from holdfast.agent.result import RunEvent
 
 DEADLINE_SECONDS = 0.3
 MARGIN_SECONDS = 0.05
-# A busy machine may hold up one run; what is wrong in the code holds up each.
+# A busy machine may delay one run; a bug delays each.
 ATTEMPTS = 4
 PROMPT, ANSWER = "Where do I live?", "You like tea, and I do not know where."
 TEA = "Likes tea."
@@ -61,7 +61,7 @@ WELL = {
 
 UNREACHABLE, LOST = ("unreachable", None), ("lost", None)
 NAME_UNKNOWN, NAME_SILENT = "no such name", "a name server that is silent"
-# How each ends for whoever calls: a category, and the status if there was one.
+# The result of each fault for the caller: a category, and the status if there was one.
 ENDS: dict[str, tuple[str, int | None]] = {
     REFUSED: UNREACHABLE,
     UNACCEPTED: LOST,
@@ -104,13 +104,13 @@ ENDS: dict[str, tuple[str, int | None]] = {
     "results: of texts": ("malformed", 200),
     "results: of null": ("malformed", 200),
 }
-# Once there, they stay: they are done to the connection, and the next call needs one too.
+# These faults persist: they apply to the connection, and the next call needs one too.
 LASTING = (REFUSED, UNACCEPTED, NAME_UNKNOWN, NAME_SILENT)
 
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy would answer in the gateway's place."""
+    """Unset proxy variables: a proxy would answer in the gateway's place."""
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
 
@@ -124,7 +124,7 @@ def test_every_fault_that_the_server_knows_is_in_the_matrix() -> None:
 
 @dataclass
 class Ran:
-    """What is to be seen of a run from outside. `outcome` is all that must be as it is without a gateway."""
+    """The observable results of a run. `outcome` must be the same as without a gateway."""
 
     outcome: list[object] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
@@ -134,7 +134,7 @@ class Ran:
 
 
 class Timed(MemoryGatewayService):
-    """Notes how long each call took."""
+    """Record the duration of each call."""
 
     def __init__(self, config: MemoryGatewayConfig, ran: Ran) -> None:
         super().__init__(config, assistant_id="holdfast")
@@ -163,7 +163,7 @@ Release = Callable[[], None]
 
 
 async def turned(folder: Path, gateway: Faulty | None, release: Release = lambda: None) -> Ran:
-    """A turn with memory around it, in a host's own loop."""
+    """Run a turn with memory in a host's own loop."""
     curate(folder, user=TEA)
     ran = Ran()
     service = None if gateway is None else Timed(gateway.config(timeout_seconds=DEADLINE_SECONDS), ran)
@@ -181,7 +181,7 @@ async def turned(folder: Path, gateway: Faulty | None, release: Release = lambda
 
 
 async def looped(folder: Path, gateway: Faulty | None, release: Release = lambda: None) -> Ran:
-    """A run of the agent, which writes something into its curated files and then answers."""
+    """Run the agent: it writes to its curated files, then answers."""
     files = curate(folder, user=TEA)
     memory: dict[str, Any] = {"mode": "curated"}
     if gateway is not None:
@@ -220,7 +220,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
 
 @contextmanager
 def resolving(gateway: Faulty, operation: str, fault: str) -> Iterator[Callable[[], None]]:
-    """The system's lookup, which fails in this way from `operation` on. What it yields lets it go on."""
+    """Make the system's name lookup fail from `operation` on. The yielded function releases blocked lookups."""
     real, going_on = socket.getaddrinfo, threading.Event()
     first = OPERATIONS.index(operation)
 
@@ -242,7 +242,7 @@ def resolving(gateway: Faulty, operation: str, fault: str) -> Iterator[Callable[
 
 
 def broken(run: Callable[..., Any], folder: Path, operation: str, fault: str) -> tuple[Ran, Faulty]:
-    """A run during which `fault` is done to `operation`."""
+    """Run while `fault` applies to `operation`."""
     if fault in (NAME_UNKNOWN, NAME_SILENT):
         with faulty(RESULTS, host="gateway.test") as gateway, resolving(gateway, operation, fault) as release:
             return asyncio.run(run(folder, gateway, release)), gateway
@@ -268,7 +268,7 @@ def expected(operation: str, fault: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _is_fine(operation: str, fault: str) -> bool:
-    """Nobody asks what else an answer to `add` or `flush` holds."""
+    """The client ignores other content in an answer to `add` or `flush`."""
     return operation != "search" and fault.startswith("results: ")
 
 
@@ -311,7 +311,7 @@ def test_recall_add_and_flush_failures_change_neither_the_result_nor_what_is_cur
 
 
 def plain(system: str) -> str:
-    """A system prompt without the rule, which is there whenever there is a gateway."""
+    """A system prompt without the reference rule, which it holds whenever there is a gateway."""
     return " ".join(system.replace(REFERENCE_RULE, "").split())
 
 
@@ -376,14 +376,14 @@ def test_hostile_text_that_is_recalled_stays_in_its_line_and_out_of_the_system_p
     assert files["user"].read_text() == before
 
 
-# --- without TLS where it should be ---------------------------------------------------------------------------------
+# --- missing TLS ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answers", [True, False])
 def test_a_gateway_that_does_not_speak_tls_as_it_should_cannot_be_reached_and_costs_no_more(
     tmp_path: Path, answers: bool
 ) -> None:
-    """It answers in plain HTTP, or not at all. Nothing is sent to it, the key least of all."""
+    """The server answers in plain HTTP, or not at all. The client sends it nothing, above all not the key."""
     heard: list[bytes] = []
 
     def answer(listening: socket.socket) -> None:
@@ -413,11 +413,11 @@ def test_a_gateway_that_does_not_speak_tls_as_it_should_cannot_be_reached_and_co
     assert KEY.encode() not in b"".join(heard)
 
 
-# --- names that are not found ---------------------------------------------------------------------------------------
+# --- unresolved host names ------------------------------------------------------------------------------------------
 
 
 def test_a_host_that_does_not_exist_is_a_gateway_that_cannot_be_reached(tmp_path: Path) -> None:
-    """By the machine's own resolver, whatever it is."""
+    """Use the machine's own resolver."""
     gateway = Faulty("http://gateway.invalid:8010", {}, [])
     ran = asyncio.run(turned(tmp_path, gateway))
     assert [(kind, data["category"]) for kind, data in ran.events] == [
@@ -433,7 +433,7 @@ def test_a_host_that_does_not_exist_is_a_gateway_that_cannot_be_reached(tmp_path
 def test_a_name_server_that_is_silent_holds_up_neither_other_work_nor_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str]
 ) -> None:
-    """Many turns at once: more than an event loop has threads, which all else there needs."""
+    """Run more turns at once than an event loop has threads; other work needs those threads."""
     for name, value in proxies.items():
         monkeypatch.setenv(name, value)
 
@@ -451,7 +451,7 @@ def test_a_name_server_that_is_silent_holds_up_neither_other_work_nor_the_end(
     gateway = Faulty("http://gateway.test:8010", {}, [])
     with resolving(gateway, "search", NAME_SILENT):
         turns = asyncio.run(many())
-        # Here the loop is closed, and its threads have ended; the lookup has not.
+        # The loop is closed and its threads have ended; the lookup is still running.
         still = [thread for thread in threading.enumerate() if thread.name == "holdfast-name"]
         assert len(still) == 1, "one lookup serves all who wait for it"
     assert all(turn.recall and turn.recall.event.data["category"] == "unreachable" for turn in turns)

@@ -1,4 +1,4 @@
-"""The gateway as the agent's second layer: what it is asked and told, and what comes of it for a run and its audit."""
+"""The gateway as the agent's second memory layer: its requests, and their effect on a run and its audit events."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
 
 @contextmanager
 def opened_files() -> Iterator[list[str]]:
-    """Every file that this process opens meanwhile, as the interpreter itself tells it. Such a hook stays for good."""
+    """Every file that this process opens meanwhile, from an audit hook. The hook cannot be removed."""
     if not hasattr(opened_files, "hooked"):
         sys.addaudithook(_hear)
         opened_files.hooked = True  # type: ignore[attr-defined]
@@ -266,7 +266,7 @@ def test_each_call_is_recorded_when_it_is_over_and_not_at_the_end() -> None:
     ]
 
 
-# --- the whole ------------------------------------------------------------------------------------------------------
+# --- recall and persistence together --------------------------------------------------------------------------------
 
 
 def test_a_turn_that_was_kept_is_recalled_from_a_real_gateway(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_turn_that_was_kept_is_recalled_from_a_real_gateway(tmp_path: Path) ->
 
 @pytest.mark.seed("000.service.5")
 def test_service_methods_never_read_or_write_curated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are not even told where those are; and where they might be looked for, nothing is touched."""
+    """The service is not given the folder; files in its default locations stay untouched."""
     folder = tmp_path / ".holdfast" / "memories"
     folder.mkdir(parents=True)
     for name in ("MEMORY.md", "USER.md"):

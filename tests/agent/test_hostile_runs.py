@@ -1,4 +1,4 @@
-"""Whatever stands in the files, at the gateway or in earlier sessions: it never becomes part of the system prompt."""
+"""Hostile text in files, at the gateway or in earlier sessions never becomes part of the system prompt."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def test_no_hostile_entry_of_a_file_reaches_the_system_prompt(tmp_path: Path) ->
                 if "[BLOCKED: " in system:
                     blocked.add(_USAGE.sub("…", _BLOCKED.sub("…", system)))
                 else:
-                    # A file that holds what no text file holds is not used at all, and that is said.
+                    # A file with characters that are invalid in text is not used at all, and the prompt says so.
                     assert "USER.md of curated memory is not used" in system, name
                     assert "Lisbon" not in system, name
-        # But for the reason of the block, all prompts are one: nothing of the entries is in any of them.
+        # Apart from the reason of the block, all prompts are equal: none contains any part of a blocked entry.
         assert len(blocked) == 1
         assert "- Likes tea.\n- …\n- Lives in Lisbon." in blocked.pop()
 
@@ -97,7 +97,7 @@ def test_nothing_that_is_recalled_changes_the_system_prompt_or_forges_a_line(gat
 
     systems, recalled = asyncio.run(run())
     assert len(systems) == 1
-    # All but those without a word, and those that the gateway itself refuses to keep.
+    # All but those without a word and those that the gateway refuses to store.
     assert recalled >= len(ATTACKS) - 5
 
 

@@ -1,4 +1,4 @@
-"""Setting an agent up: a config that works as it is, and a key that nobody sees."""
+"""Initializing an agent: the config works unchanged, and the key is never shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPENAI = AgentModelChoice("openai", "qwen3", "http://127.0.0.1:11434/v1")
 
 @pytest.fixture
 def open_gateway(tmp_path: Path) -> Iterator[Gateway]:
-    """As `holdfast serve` runs it on a laptop: whoever is on this machine may create users."""
+    """A gateway as `holdfast serve` runs it on a laptop: anyone on this machine may create users."""
     with gateway_at(tmp_path / "served.db") as served:
         yield served
 
@@ -173,7 +173,7 @@ def test_the_operators_token_may_be_where_the_service_has_it(guarded_gateway: Ga
 
 @pytest.mark.parametrize("others", [0, 120])
 def test_the_key_of_a_user_who_is_there_is_not_changed(guarded_gateway: Gateway, folder: Path, others: int) -> None:
-    """The operator's token would: whoever uses the old key would be locked out."""
+    """The operator's token could change it, which would lock out users of the old key."""
     for number in range(others):
         guarded_gateway.user(f"a{number:03}")
     ana = guarded_gateway.user("ana")

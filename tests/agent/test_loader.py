@@ -1,4 +1,4 @@
-"""Loading: what the configuration says is what there is, what is wrong is told before anything is asked."""
+"""Loading builds what the configuration names, and reports errors before any request is sent."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_what_was_loaded_can_be_closed_twice_and_loaded_again(tmp_path: Path) ->
 
 
 def test_nothing_stays_open_when_loading_fails(tmp_path: Path) -> None:
-    """A folder in place of the file of sessions."""
+    """A folder is in the place of the sessions file."""
     (tmp_path / ".holdfast" / "sessions" / "state.db").mkdir(parents=True)
     with pytest.raises(Exception, match=r"state\.db"):
         loaded(configured(tmp_path, {"mode": "curated"}))

@@ -1,4 +1,4 @@
-"""Whatever a server of a model sends: an answer or an error of ours comes out, and nothing else."""
+"""Any response of a model server becomes an answer or a Holdfast error, and nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ leaf = st.none() | st.booleans() | st.integers(-2, 3) | st.floats(allow_nan=Fals
 value = st.recursive(
     leaf, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5)
 )
-# Nearly right, with anything where there should be something.
+# Nearly valid chunks, with arbitrary values in their fields.
 choice = st.fixed_dictionaries(
     {"delta": st.dictionaries(st.sampled_from(WORDS), value, max_size=4)} | {"finish_reason": leaf}
 )

@@ -1,4 +1,4 @@
-"""Which model a configuration names, and where a key goes: to where it belongs, and to nobody else."""
+"""Opening the configured model; each key is sent only to the address it belongs to."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def said(model: ChatModel) -> str:
 
 
 def sent_to(provider: str, config: AgentConfig, settings: Settings | None = None, **more: Any) -> str | None:
-    """What a server at `agent.baseUrl` is sent as a key."""
+    """The key that a server at `agent.baseUrl` receives."""
     with speaking(OPENAI if provider == "openai" else ANTHROPIC) as server:
         asked = replace(config, provider=provider, **{"base_url": server.url} | more)
         assert said(open_model(asked, settings or Settings())) == "Hi"

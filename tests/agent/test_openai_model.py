@@ -1,4 +1,4 @@
-"""Models that speak OpenAI's protocol: what is sent and understood, over real connections, and what errors show."""
+"""Models with OpenAI's protocol, over real connections: requests, parsed responses, and errors that show no key."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def reply(*pieces: bytes, **options: Any) -> Reply:
     return last
 
 
-# --- what is said and heard -----------------------------------------------------------------------------------------
+# --- requests and responses -----------------------------------------------------------------------------------------
 
 
 def test_an_answer_is_heard_as_it_is_written_with_what_it_cost() -> None:
@@ -161,7 +161,7 @@ def test_thoughts_that_a_server_leaves_in_the_text_are_told_apart_too(written: s
 
 
 def test_several_calls_are_told_apart_however_a_server_marks_them() -> None:
-    """By place; by id at one place; whole, at one place and without ids; whole, without either."""
+    """By index; by id at one index; whole calls at one index without ids; whole calls without either."""
     done = chunk({}, "tool_calls")
     a, b = '{"n": 1}', '{"n": 2}'
     interleaved = [
@@ -213,7 +213,7 @@ def test_without_a_key_none_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert KEY not in str(server.requests[0])
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 
 WRONG = [
     (failing(401), ModelMisconfigured, "check the key"),

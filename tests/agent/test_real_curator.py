@@ -1,4 +1,4 @@
-"""The real small model maintains memory: it proves the wire, the schema and the governance, not wisdom."""
+"""The real small model maintains memory. Tests the protocol, the schema and the governance, not its judgement."""
 
 from __future__ import annotations
 

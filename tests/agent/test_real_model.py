@@ -1,6 +1,6 @@
-"""A real small model, offline: answers are streamed, tools are called and their results used, and stopping stops it.
+"""A real small model, offline: it streams answers, calls tools and uses their results, and stops when cancelled.
 
-It proves the wire and the loop, not wisdom.
+Tests the protocol and the loop, not the model's judgement.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def specs() -> tuple[ToolSpec, ...]:
 
 
 def slot(url: str) -> dict[str, Any]:
-    """What the server is doing."""
+    """The state of the server's only slot."""
     found: list[dict[str, Any]] = httpx2.get(url.removesuffix("/v1") + "/slots").json()
     return found[0]
 
@@ -112,7 +112,7 @@ def test_an_agent_with_a_real_model_answers_with_what_its_tool_said(small_model_
 def test_a_real_model_is_given_in_another_session_what_it_was_told_in_one(
     small_model_url: str, tmp_path: Path, mode: MemoryMode
 ) -> None:
-    """The newcomer's walk, with a gateway. What so small a model makes of it differs from machine to machine."""
+    """The quick start with a gateway. The answers of so small a model differ between machines."""
     initialize(tmp_path, Settings(), AgentModelChoice("openai", NAME, small_model_url))
 
     async def said(prompt: str, session: str, config: AgentConfig) -> AgentRunResult:
@@ -149,7 +149,7 @@ def test_a_real_model_that_nobody_listens_to_any_more_stops(small_model_url: str
         while (found := await asyncio.to_thread(slot, small_model_url))["is_processing"]:
             assert time.monotonic() < until, "it goes on"
             await asyncio.sleep(0.05)
-        # The tokens of the prompt, and those that it came to write.
+        # The tokens of the prompt plus those generated so far.
         assert found["n_prompt_tokens"] < MAX_TOKENS
         await model.close()
 

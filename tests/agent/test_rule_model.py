@@ -1,4 +1,4 @@
-"""The model that is none: what it keeps, what it quotes, and what it says when it knows nothing."""
+"""The rule-based model: the statements it stores, its quotes, and its answer when it knows nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tool = Callable[..., Awaitable[dict[str, Any]]]
 
 
 class Talk:
-    """A conversation with the rules: real curated files, and the tools that are given."""
+    """A conversation with the rule-based model, with real curated files and the given tools."""
 
     def __init__(self, folder: Path, *, curated: bool = True, gateway: bool = False) -> None:
         self.service = MemoryService(MemoryStore(folder))
@@ -68,7 +68,7 @@ class Talk:
         return snapshot.user, snapshot.memory
 
     def anew(self) -> None:
-        """Another session: nothing of this conversation is given any more."""
+        """Start another session, without the history of this one."""
         self.history = []
 
 

@@ -1,4 +1,4 @@
-"""Whatever a model writes and a gateway does: every run ends in one of three ways, and keeps its promises."""
+"""With any model output and any gateway behaviour, every run ends in one of three ways and keeps its invariants."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Expected:
 
 
 def expected(script: list[Any], limit: int) -> Expected:
-    """The loop in a few lines: what a run of this script must come to."""
+    """A reference loop in a few lines: the result that a run of this script must have."""
     called = 0
     for number, line in enumerate(script, 1):
         last = number > limit
@@ -106,13 +106,13 @@ def test_every_run_keeps_its_promises(
     result, events, asked = asyncio.run(run())
     assert Expected(result.status, result.text, asked, len(result.tool_calls)) == want
     assert (result.error is not None) == (want.status is RunStatus.FAILED)
-    # The gateway: searched once; told the two messages once, if there is an answer; flushed once, if that was added.
+    # The gateway: one search; one add of both messages if there is an answer; one flush if the add succeeded.
     kept = [] if want.status is RunStatus.FAILED else [ADD] if ADD in failing else [ADD, FLUSH]
     assert gateway.journal == [SEARCH, *kept]
     assert [[each["content"] for each in body["messages"]] for body in gateway.bodies(ADD)] == [
         ["Tea?", want.text] for path in kept if path == ADD
     ]
-    # The session: the prompt, the answer if there is one, and the rest hidden, a result for each call.
+    # The session: the prompt and the answer, if any, are visible; the rest is hidden. Each call has one result.
     visible = [(event.role, event.content) for event in events if event.context_visible]
     assert visible == [(Role.USER, "Tea?"), *([(Role.ASSISTANT, want.text)] if want.text else [])]
     kinds = [event.kind for event in events]

@@ -1,4 +1,4 @@
-"""The scripted model: replies in order, recorded questions, streams that end."""
+"""The scripted model: replies in order, recorded calls, streams that end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`session_search`: a tool that tells a model what was said before, as data, never too much, never of this session."""
+"""`session_search`: a tool that returns earlier messages as data, bounded, and never from this session."""
 
 from __future__ import annotations
 

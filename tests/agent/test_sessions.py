@@ -1,4 +1,4 @@
-"""The agent's sessions: durable, in order, searched by what was said alone, and gone without a byte when deleted."""
+"""The agent's sessions: durable, in order, searched by messages only, and erased to the last byte when deleted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def texts(found: tuple[SessionEvent, ...] | tuple[SessionHit, ...]) -> list[str]
     return [each.content if isinstance(each, SessionEvent) else each.text for each in found]
 
 
-# --- keeping --------------------------------------------------------------------------------------------------------
+# --- storing --------------------------------------------------------------------------------------------------------
 
 
 def test_what_was_appended_is_there_in_order_after_a_restart(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_words_that_every_text_has_find_nothing_beside_words_that_tell(tmp_path:
     asyncio.run(talk())
 
 
-# --- against a list -------------------------------------------------------------------------------------------------
+# --- comparison with a list -----------------------------------------------------------------------------------------
 
 WORDS = ["apple", "brick", "cloud", "drum", "犬", "猫"]
 spoken = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
@@ -324,13 +324,13 @@ def bytes_of(folder: Path) -> bytes:
 
 
 def pieces_of(raw: bytes) -> NDArray[np.uint64]:
-    """Every run of eight bytes, as a number."""
+    """Every window of eight bytes, as a number."""
     windows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(raw, np.uint8), 8)
     return np.ascontiguousarray(windows).view(np.uint64).ravel()
 
 
 def canary(random_: random.Random, chars: int) -> str:
-    """Words of lower-case letters, so that the index holds them as they are, of which no eight occur elsewhere."""
+    """Words of random lower-case letters: the index stores them unchanged, and no eight letters occur elsewhere."""
     return " ".join("".join(random_.choices(string.ascii_lowercase, k=12)) for _ in range(max(1, chars // 13)))
 
 
@@ -346,7 +346,7 @@ def test_a_deleted_session_leaves_no_byte(tmp_path: Path, seed: int) -> None:
                     gone = random_.choice(list(secrets))
                     assert await sessions.delete(gone)
                     there = pieces_of(bytes_of(tmp_path))
-                    # Without what lies between two words, which the index does not keep.
+                    # Word by word: the index does not store the text between two words.
                     words = " ".join([gone, *secrets.pop(gone)]).split()
                     own = np.concatenate([pieces_of(word.encode()) for word in words])
                     left = own[np.isin(own, there)]
@@ -377,7 +377,7 @@ def test_what_a_reader_kept_from_being_overwritten_goes_when_the_file_is_next_op
             assert await sessions.delete("one")
             assert await sessions.events("one") == ()
             assert b"quicksilver" in bytes_of(tmp_path), "the reader was in nobody's way"
-            # As if the process had ended here.
+            # Simulate the end of the process here.
             await sessions.close()
             reader.execute("ROLLBACK")
         async with opened(tmp_path) as again:
@@ -405,7 +405,7 @@ def test_what_a_crash_kept_from_being_overwritten_goes_when_the_file_is_next_ope
     async def live() -> None:
         async with opened(tmp_path) as sessions:
             assert await sessions.sessions() == ()
-            # Finished, for the writer does one thing after the other, before this is acknowledged.
+            # The writer is serial: it finishes the deletion before it acknowledges this append.
             await sessions.append("two", "run", [user("Hello")])
             assert b"quicksilver" not in bytes_of(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Skills: what lies in a folder is read, what is wrong is reported, and no link leads anywhere."""
+"""Skills: folders are read, invalid ones are reported, and links are not followed."""
 
 from __future__ import annotations
 

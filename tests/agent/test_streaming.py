@@ -1,4 +1,4 @@
-"""Streaming: pieces as the model writes them, tools as they are called, and the result at last."""
+"""Streaming: text pieces as the model writes them, tool calls as they happen, and the result last."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_pieces_thoughts_and_tools_come_in_order_and_the_result_is_last(tmp_path
 
 def test_a_piece_arrives_before_the_model_has_written_the_next(tmp_path: Path) -> None:
     class Waiting:
-        """Writes the second piece only when the first was read."""
+        """Write the second piece only after the first was read."""
 
         name = "test:waiting"
 

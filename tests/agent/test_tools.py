@@ -1,4 +1,4 @@
-"""Tools: what a model is told comes from the signature, and whatever goes wrong is an answer to the model."""
+"""Tools: the schema comes from the signature, and every error is returned to the model."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def called(function: Any, arguments: str | dict[str, Any] = "{}", **changes: Any
     return asyncio.run(ToolBox([tool]).call(ToolCall("1", tool.spec.name, text)))
 
 
-# --- what a model is told -------------------------------------------------------------------------------------------
+# --- schemas --------------------------------------------------------------------------------------------------------
 
 
 def test_the_schema_is_the_signature() -> None:
@@ -160,7 +160,7 @@ def test_a_function_that_a_model_could_not_call_is_refused_when_it_is_registered
         Tool.of(function)
 
 
-# --- what a model writes --------------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------------------------------------
 
 
 def test_arguments_arrive_as_the_types_that_were_asked_for() -> None:
@@ -221,7 +221,7 @@ def test_nothing_that_a_model_can_write_is_an_error_of_the_run(arguments: str) -
     json.loads(outcome.content)
 
 
-# --- what a function does -------------------------------------------------------------------------------------------
+# --- functions ------------------------------------------------------------------------------------------------------
 
 
 def test_a_function_that_blocks_runs_beside_the_event_loop() -> None:
@@ -332,7 +332,7 @@ def test_a_function_that_blocks_for_too_long_is_given_up_too() -> None:
         """Wait."""
         let_go.wait(300)
 
-    # The event loop ends although the function goes on.
+    # The event loop ends although the function is still running.
     assert "within 0.01 seconds" in asyncio.run(replace(Tool.of(wait), timeout_seconds=0.01).invoke("{}")).content
     let_go.set()
 

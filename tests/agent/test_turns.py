@@ -1,4 +1,4 @@
-"""One turn with memory around it, as a host with a loop of its own uses it."""
+"""One turn with memory, as a host with its own loop uses it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Recorder:
         return [event.kind.removeprefix("memory_gateway_") for event in self.events]
 
 
-# --- what a turn has ------------------------------------------------------------------------------------------------
+# --- contents of a turn ---------------------------------------------------------------------------------------------
 
 
 def test_a_turn_has_both_layers_and_tells_the_gateway_afterwards(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_the_snapshot_does_not_wait_for_the_gateway(tmp_path: Path) -> None:
         asyncio.run(run())
 
 
-# --- what is kept, and what is not ----------------------------------------------------------------------------------
+# --- persistence ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [ValueError("model"), asyncio.CancelledError(), KeyboardInterrupt(), SystemExit()])
@@ -256,7 +256,7 @@ def test_persistence_changes_no_curated_file_and_the_curated_tool_calls_no_gatew
 
 
 def test_what_cannot_be_recorded_is_not_swallowed(tmp_path: Path) -> None:
-    """An audit that fails is the session store's trouble, and its error is the host's to see."""
+    """An error of the `record` callback, such as the session store's, reaches the host."""
 
     async def broken(event: AuditEvent) -> None:
         raise OSError("disk full")
@@ -298,7 +298,7 @@ def test_cancelling_a_turn_in_a_call_ends_it_at_once_and_shows_no_key(tmp_path: 
             turn.answer("Hi.")
 
     async def run() -> BaseException:
-        # Its deadline is far away: nothing but the cancelling ends it.
+        # The deadline is far away: only the cancellation ends the turn.
         async with both(tmp_path, gateway, timeout_seconds=600) as memory:
             running = asyncio.create_task(turned(memory))
             for _ in range(1_500):
@@ -320,7 +320,7 @@ def test_cancelling_a_turn_in_a_call_ends_it_at_once_and_shows_no_key(tmp_path: 
     assert record.kinds == ["recall_succeeded", "add_succeeded"][: len(gateway.operations) - 1]
 
 
-# --- how a host gets it ---------------------------------------------------------------------------------------------
+# --- opening an agent's memory --------------------------------------------------------------------------------------
 
 
 @pytest.mark.seed("000.config.4")

@@ -1,4 +1,4 @@
-"""The benchmark runs to its end, and its tables, chart and verdicts come from what it measured."""
+"""The benchmark runs to its end; its tables, chart and verdicts come from its measurements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL = ["--systems=holdfast", "--stores=sqlite", "--records=200", "--sizes=1200
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """One run of the smallest kind, in processes of its own."""
+    """The results of one run at the smallest size, in separate processes."""
     out = tmp_path_factory.mktemp("bench") / "engine.json"
     command = [
         sys.executable,
@@ -48,14 +48,14 @@ def test_every_step_of_a_run_gives_a_figure(results: dict[str, Any]) -> None:
     assert min(step["adds"].values()) > 0
     assert step["disk_bytes"] > 1200 * 512, "a vector of 256 halves alone takes as much"
     system = results["systems"]["holdfast"]
-    # Each user has two records at this size, of the ten that are asked for.
+    # At this size each user has two records, of the ten requested.
     assert system["found"] == pytest.approx(0.2)
     assert system["reopened"]["found"] == 2
 
 
 def test_what_is_measured_in_turns_is_counted_together(results: dict[str, Any]) -> None:
     system = results["systems"]["holdfast"]
-    # Of 200 records, 20 come one at a time, in each of two rounds.
+    # Of 200 records, 20 are added one at a time, in each of two rounds.
     assert (system["rounds"], system["one"]["count"]) == (2, 40)
     assert system["one"]["per_second"] == pytest.approx(40 / system["one"]["seconds"])
 

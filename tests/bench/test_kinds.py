@@ -1,4 +1,4 @@
-"""Data made of packages: what asks is taken out of what is searched, and differences are worth what they say."""
+"""Datasets built from packages: queries are removed from the searched text, and differences are computed correctly."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_an_aside_within_a_turn_is_part_of_its_text() -> None:
     texts = {record.id: record.text for record in scope.records}
     told = {record.id: record for record in _conversation().records}
     for question in scope.questions:
-        # The question's number is that of the turn which was its evidence.
+        # The question's id is that of the turn that was its evidence.
         aside = told[question.qid]
         [host] = question.gold
         assert aside.text in texts[host]
@@ -286,7 +286,7 @@ QUESTIONS = (("Where are ropes tied?", "a", True), ("Is the tide low?", "b", Tru
 
 
 class FirstFound:
-    """Scores of the first result alone."""
+    """Score the first result only."""
 
     def one(self, ranked: Iterable[str], gold: Iterable[str]) -> dict[str, float]:
         hit = float(next(iter(ranked), "") in set(gold))
@@ -300,7 +300,7 @@ class FirstFound:
 
 
 def _conversation() -> Scope:
-    """Three sessions of twelve turns, Ana's and Bo's in turn; a question for each of some of hers."""
+    """Three sessions of twelve turns, alternating between Ana and Bo; one question for each of six turns of Ana."""
     records = tuple(
         Record(f"{day}:{turn}", f"s{day}", sender, "user", shape.at(day, turn), f"{sender} says {turn}.")
         for day in range(3)

@@ -1,4 +1,4 @@
-"""The command line in process: the same `main` that the installed program calls."""
+"""The command line in process: calls the same `main` as the installed program."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Holdfast = Callable[..., Ran]
 
 @pytest.fixture
 def quiet_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty folder to work in, no settings, and a terminal that is always the same."""
+    """An empty working folder, no settings, and a fixed terminal."""
     for name in list(os.environ):
         if name.startswith("HOLDFAST_"):
             monkeypatch.delenv(name)
@@ -58,7 +58,7 @@ def holdfast(quiet_environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
 
 @pytest.fixture
 def ana(holdfast: Holdfast) -> Holdfast:
-    """With a store in which Ana said two things."""
+    """The command line with a store that holds two messages of Ana's."""
     ran = holdfast("add", "I moved to Lisbon last week.", "I love red wine.", "--subject", "ana", "--flush")
     assert ran.code == 0, ran.err
     return holdfast

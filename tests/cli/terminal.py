@@ -1,4 +1,4 @@
-"""Somebody at a terminal: a program on a pseudo-terminal of its own, what it shows, and what is typed."""
+"""A program on its own pseudo-terminal: its output, and typed input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pathlib import Path
 import holdfast
 
 PROGRAM = [sys.executable, "-c", "from holdfast.cli import main; raise SystemExit(main())"]
-# Nothing else: no key, no setting, no proxy; and the same source that these tests import.
+# No keys, settings or proxies; and the same source that these tests import.
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "PYTHONPATH": str(Path(holdfast.__file__).parents[1]),
@@ -29,12 +29,12 @@ ENVIRONMENT = {
 }
 PATIENCE_SECONDS = 60
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
-# Colours and the like, also such as have not come whole yet.
+# Colours and other control sequences, including incomplete ones.
 _STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*(?:[@-~]|$)|\x1b$")
 
 
 class Terminal:
-    """`see` waits for a text after the last one that was seen."""
+    """The terminal's output and input. `see` waits for a text after the last one that it found."""
 
     def __init__(self, process: subprocess.Popen[bytes], ours: int) -> None:
         self._process = process
@@ -44,7 +44,7 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """All that was shown, without colours and the like."""
+        """All output, without control sequences."""
         return _STEERING.sub("", self._raw.decode("utf-8", "ignore")).replace("\r", "")
 
     @property
@@ -52,7 +52,7 @@ class Terminal:
         return self._raw
 
     def see(self, wanted: str) -> str:
-        """What was shown until then, from the last that was seen."""
+        """Wait for this text, and return the output between the last text found and this one."""
         if not self._comes(wanted, PATIENCE_SECONDS):
             raise AssertionError(f"{wanted!r} was not shown after: {self.shown[self._at :]!r}")
         found = self.shown.find(wanted, self._at)
@@ -60,7 +60,7 @@ class Terminal:
         return before
 
     def interrupt(self, wanted: str) -> None:
-        """Press Ctrl-C until this is shown: Python may miss the first, in the moment before it waits for a key."""
+        """Press Ctrl-C until this is shown: Python may miss the first, just before it waits for a key."""
         for _ in range(PATIENCE_SECONDS // 2):
             self.type(CTRL_C)
             if self._comes(wanted, 2):
@@ -94,7 +94,7 @@ class Terminal:
     def _read(self) -> bool:
         try:
             got = os.read(self._ours, 4096)
-        except OSError:  # so Linux tells that nobody is at the other end
+        except OSError:  # on Linux: the other end is closed
             return False
         self._raw += got
         return bool(got)
@@ -102,7 +102,7 @@ class Terminal:
 
 @contextmanager
 def at_a_terminal(folder: Path, *arguments: str, **environment: str) -> Iterator[Terminal]:
-    """Run the program in the folder, with this terminal as its own: Ctrl-C reaches it as it does anybody's."""
+    """Run the program in the folder, with this as its controlling terminal, so that Ctrl-C reaches it as usual."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`add`, from the command line, a file and a pipe."""
+"""`add` from the command line, a file and a pipe."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_json_lines_come_from_a_pipe(holdfast: Holdfast) -> None:
     ran = holdfast("add", "-", "--sender", "Ana", "--json", stdin=b"\xef\xbb\xbf" + given)
     assert ran.code == 0, ran.err
     senders = {hit["text"]: hit["sender"] for hit in holdfast("search", "text more", "--json").json["hits"]}
-    # A line's own sender is stronger than the option.
+    # A line's own sender overrides the option.
     assert senders == {"Just a text.": "Ana", "With more.": "Bo"}
 
 
@@ -104,7 +104,7 @@ def test_a_wrong_line_in_a_later_batch_leaves_the_earlier_ones_whole(holdfast: H
     assert f"line {BATCH + 11}: is not JSON" in ran.err
     assert f"{BATCH} messages before it are stored" in ran.err
     assert holdfast("store", "stats", "--json").json["messages"] == BATCH
-    # Put right and run again, it goes on from there.
+    # After a fix, the same command continues from there.
     assert holdfast("add", "-", "--json", stdin=given).json["stored"] == 10
 
 

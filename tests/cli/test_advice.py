@@ -1,4 +1,4 @@
-"""Commands that a command advises: pasted, they are accepted, and act where it did."""
+"""Commands that other commands suggest: when pasted, they are accepted and act on the same store and company."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .conftest import Holdfast, Ran
 STORE = "the company's.db"
 COMPANY = "acme & sons"
 WHERE = ("--company", COMPANY, "--store", STORE)
-# What a reader puts in place of the words in capitals.
+# A reader's values for the words in capitals.
 MEANT = {
     "KEY": "second",
     "NAME": "somebody",
@@ -30,7 +30,7 @@ MEANT = {
     "AMOUNT": "1",
     "DESCRIPTION": "November",
 }
-# What holds an … is no command yet; such stands in errors that anybody may meet, at no prompt of a certain store.
+# A command with an … is incomplete; it occurs in errors that concern no particular store.
 ADVICE = re.compile(r"`(holdfast [^`…]+)`")
 
 
@@ -40,7 +40,7 @@ def plane(quiet_environment: Path) -> ControlPlane:
 
 
 def emitted(plane: ControlPlane) -> None:
-    """A hook on its way to a binding where nobody answers."""
+    """Emit a hook to a binding whose service does not respond."""
     plane.create_binding("far", "gateway", config={"url": "http://127.0.0.1:9", "user_id": "u"})
     plane.set_default("far")
     plane.emit("post_run_capture", "h1", "I live in Porto.", source={"kind": "run", "run_id": "r1"}, run="r1")
@@ -192,7 +192,7 @@ def test_a_password_is_not_advised() -> None:
     "module", [binding, costs, credential, deliveries, jobs, operations, user, worker], ids=lambda each: each.__name__
 )
 def test_no_command_is_advised_without_its_place(module: object) -> None:
-    """Whatever these print of other commands is made by `suggest_command`; in a help text there is no place to name."""
+    """These modules print other commands only through `suggest_command`. Help texts are exempt: they know no store."""
     tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))  # type: ignore[attr-defined]
     documented = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     said = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}

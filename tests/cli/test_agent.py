@@ -1,4 +1,4 @@
-"""`holdfast agent`: one prompt at a time, and a look at what is kept."""
+"""`holdfast agent`: one prompt at a time, and a look at stored data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def agent(holdfast: Holdfast) -> Holdfast:
-    """An agent in the folder of the test, which has a config."""
+    """An agent in the test's folder, with a config."""
     assert holdfast("agent", "init").code == 0
 
     def run(*arguments: str, stdin: bytes = b"") -> Ran:
@@ -37,7 +37,7 @@ def agent(holdfast: Holdfast) -> Holdfast:
 
 @pytest.fixture
 def told(agent: Holdfast) -> Holdfast:
-    """One that knows what the dog is called."""
+    """An agent that knows the dog's name."""
     assert agent("run", "My dog is called Rex", "--session", "monday").out == "Noted: “My dog is called Rex.”\n"
     return agent
 

@@ -1,4 +1,4 @@
-"""A newcomer at a terminal: real processes, a real pseudo-terminal, and what is still known the next time."""
+"""A new user at a terminal: real processes, a real pseudo-terminal, and memory that lasts across sessions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def slow_model(spoken: Spoken) -> tuple[str, ...]:
     return ("--provider", "openai", "--model", "slow", "--base-url", f"{spoken.url}/v1")
 
 
-# --- the newcomer's walk ----------------------------------------------------------------------------------------------
+# --- the first sessions of a new user ---------------------------------------------------------------------------------
 
 
 def test_what_it_was_told_it_knows_the_next_time_and_shows_from_where(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_with_a_gateway_it_knows_too_in_either_mode(tmp_path: Path, mode: str) -
         with chatting(work) as terminal:
             assert "Noted: “My dog is called Rex.”" in answer_to(terminal, "My dog is called Rex")
             assert terminal.leave() == 0
-        (work / ".holdfast" / "sessions" / "state.db").unlink()  # so that it can be from nowhere else
+        (work / ".holdfast" / "sessions" / "state.db").unlink()  # so that the answer cannot come from the session
         with chatting(work, "--explain") as terminal:
             answer = answer_to(terminal, "What is my dog called?")
             assert "“My dog is called Rex" in answer
@@ -197,7 +197,7 @@ def test_continue_goes_on_with_the_latest_session(tmp_path: Path) -> None:
         assert answer_to(terminal, "/session") == "monday"
 
 
-# --- what models and people write -------------------------------------------------------------------------------------
+# --- texts of models and users ----------------------------------------------------------------------------------------
 
 
 def test_what_a_model_writes_cannot_steer_the_terminal(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_without_a_terminal_each_line_is_a_prompt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [("chat",), ("run", "-")])
 def test_bytes_that_are_no_text_are_refused_and_no_accident(tmp_path: Path, command: tuple[str, ...]) -> None:
-    """Also where a system reads its input strictly."""
+    """Also on systems that decode standard input strictly."""
     talked = ran(
         tmp_path, "agent", *command, *SCRIPTED, typed=b"caf\xe9\n".decode("utf-8", "surrogateescape"),
         PYTHONIOENCODING="utf-8:strict",

@@ -1,4 +1,4 @@
-"""`binding` and `provider`: which memory serves whom, at a prompt; each command done right, and once wrongly."""
+"""`binding` and `provider`: manage which memory serves whom; each command with valid and with invalid input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .conftest import Holdfast
 
 @pytest.fixture
 def acme(holdfast: Holdfast) -> Holdfast:
-    """With a store in which the company acme has a second binding."""
+    """The command line with a store in which the company acme has a second binding."""
     ran = holdfast("binding", "create", "second", "local", "--company", "acme")
     assert ran.code == 0, ran.err
 

@@ -1,4 +1,4 @@
-"""`holdfast credential`: keys for agents, users and operators of a company, printed once and alone."""
+"""`holdfast credential`: keys for a company's agents, users and operators, printed once, with nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .conftest import Holdfast
 
 
 async def owner(location: str, key: str) -> Actor | None:
-    """Whom a store lets in for this key."""
+    """The actor that the store authenticates by this key."""
     engine = await open_engine(location, Settings(), embedder="fake", work=False)
     try:
         return await engine.actor_of(key)
@@ -26,7 +26,7 @@ async def owner(location: str, key: str) -> Actor | None:
 
 
 def key_of(out: str, prefix: str) -> str:
-    """The key, which must be all that was printed."""
+    """The key, which must be the whole output."""
     key = out.removesuffix("\n")
     assert key.startswith(prefix)
     assert out == f"{key}\n"

@@ -1,4 +1,4 @@
-"""`demo`: does what the issue asks to be shown, offline, and leaves nothing behind."""
+"""`demo` shows the steps that the issue requires, offline, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_it_shows_each_step_with_its_python(holdfast: Holdfast) -> None:
     assert ran.code == 0
     for call in ("memory.add(", "memory.search(", "memory.explain(", "memory.correct(", "as_of=", "memory.forget("):
         assert call in ran.out
-    # Under a minute of reading.
+    # Less than a minute to read.
     assert len(ran.out.split()) < 480
 
 

@@ -1,4 +1,4 @@
-"""Every error has an exit code, and the way it is told never shows a traceback."""
+"""Every error has an exit code, and no error message contains a traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .conftest import Holdfast
 
 
 def every_error(kind: type[errors.HoldfastError] = errors.HoldfastError) -> Iterator[type[errors.HoldfastError]]:
-    """Those of the tree; a client's own error, which other tests may have loaded, is nothing that a command raises."""
+    """All classes in `holdfast.errors`. Other tests may have loaded clients' own errors, which no command raises."""
     yield kind
     for child in kind.__subclasses__():
         if child.__module__ == errors.__name__:
@@ -26,7 +26,7 @@ def every_error(kind: type[errors.HoldfastError] = errors.HoldfastError) -> Iter
 def test_every_error_has_an_exit_code_of_its_own_or_its_family(kind: type[errors.HoldfastError]) -> None:
     families = [parent for parent in kind.__mro__ if parent in exits.EXIT_CODES]
     assert families
-    # The root's code is for the root: a new family must be put into the table.
+    # The root's code is only for the root: a new family needs its own entry in the table.
     assert kind is errors.HoldfastError or families[0] is not errors.HoldfastError
 
 

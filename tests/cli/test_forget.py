@@ -1,4 +1,4 @@
-"""`forget`: looks first, asks, and proves."""
+"""`forget` shows a preview, asks for confirmation, and prints a receipt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_it_gives_a_receipt_and_leaves_nothing(ana: Holdfast, tmp_path: Path) ->
     assert "op_" in ran.out
     assert ana("search", "wine", "--subject", "ana", "--json").json["hits"] == []
     assert not any(b"red wine" in file.read_bytes() for file in tmp_path.iterdir())
-    # Nothing is left to do, either.
+    # No job is left either.
     assert "queued" not in ana("store", "stats", "--json").json["jobs"]
 
 

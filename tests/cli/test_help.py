@@ -1,6 +1,6 @@
-"""What the help says is pinned, and the reference says the same.
+"""The help texts are golden files, and the reference agrees with them.
 
-To accept a change of the help: `HOLDFAST_REFRESH_GOLDEN=1 pytest tests/cli/test_help.py`, then read the difference.
+To accept a change of the help: `HOLDFAST_REFRESH_GOLDEN=1 pytest tests/cli/test_help.py`, then read the diff.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .conftest import Holdfast
 
 GOLDEN = Path(__file__).parent / "golden"
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
-# Read before the fixtures clear the settings away.
+# Read before the fixtures clear the settings.
 REFRESH = bool(os.environ.get("HOLDFAST_REFRESH_GOLDEN"))
 
 
@@ -53,7 +53,7 @@ def test_there_is_no_golden_file_of_a_command_that_is_gone() -> None:
 
 
 def section(path: tuple[str, ...]) -> str:
-    """The reference's text under the command's heading."""
+    """The text of the reference under the command's heading."""
     title = re.escape(" ".join(("holdfast", *path)))
     found = re.search(rf"^#+ `{title}[^\n]*`\n(.*?)(?=^#+ |\Z)", REFERENCE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert found, f"the reference has no heading for {title}"

@@ -1,4 +1,4 @@
-"""`jobs` and `costs`: background work and money, at a prompt."""
+"""`jobs` and `costs`: background work and costs, at a prompt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .conftest import Holdfast
 
 @pytest.fixture
 def busy(holdfast: Holdfast, quiet_environment: Path) -> Holdfast:
-    """With a store in which something was captured, and waits to be learned from."""
+    """The command line with a store that holds a capture whose extraction is queued."""
     with ControlPlane.open(quiet_environment / "memory.db", embedder="fake", work=False) as plane:
         source = {"kind": "run", "run_id": "r1"}
         plane.emit("post_run_capture", "h1", "I live in Porto.", source=source, agent="builder", run="r1")
@@ -60,7 +60,7 @@ def test_a_job_that_nobody_works_at_any_more_is_stuck_in_words_and_in_json(
 
 
 def _taken_and_left(path: Path) -> None:
-    """As by a worker that took a job, and whose lease has run out."""
+    """Claim a job as a worker whose lease then expires."""
 
     async def take() -> None:
         engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
@@ -159,7 +159,7 @@ def test_deliveries_are_listed_shown_tried_again_and_dropped(
 
 @pytest.fixture
 def nowhere() -> str:
-    """An address at which nobody answers."""
+    """An address without a server."""
     return "http://127.0.0.1:9"
 
 

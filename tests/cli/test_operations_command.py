@@ -1,4 +1,4 @@
-"""`operations`: what memory did, at a prompt."""
+"""`operations`: the audit trail, at a prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .terminal import at_a_terminal
 
 @pytest.fixture
 def busy(holdfast: Holdfast, quiet_environment: Path) -> Holdfast:
-    """With a store in which the company acme has remembered and asked."""
+    """The command line with a store that holds a write and queries of the company acme."""
     with ControlPlane.open(quiet_environment / "memory.db", space="acme", embedder="fake", work=False) as plane:
         plane.upsert("Releases go out on Tuesdays.", agent="builder", run="r1", source={"kind": "run", "run_id": "r1"})
         plane.query("When are releases?", agent="builder", run="r2", intent="agent_preamble")

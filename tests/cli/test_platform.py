@@ -1,6 +1,6 @@
-"""`platform`: a snapshot is pinned for each profile, needs no store, and leaves none.
+"""`platform`: each profile's snapshot is a golden file; the command needs no store and creates none.
 
-To accept a change: `HOLDFAST_REFRESH_GOLDEN=1 pytest tests/cli/test_platform.py`, then read the difference.
+To accept a change: `HOLDFAST_REFRESH_GOLDEN=1 pytest tests/cli/test_platform.py`, then read the diff.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from holdfast.domain.profiles import PROFILES
 from .conftest import Holdfast
 
 GOLDEN = Path(__file__).parent / "golden" / "snapshots"
-# Read before the fixtures clear the settings away.
+# Read before the fixtures clear the settings.
 REFRESH = bool(os.environ.get("HOLDFAST_REFRESH_GOLDEN"))
 
 

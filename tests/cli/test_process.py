@@ -1,4 +1,4 @@
-"""What only a real process shows: terminals, pipes, signals and the time to the first answer."""
+"""Tests that need a real process: terminals, pipes, signals and the time to the first response."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import holdfast
 
 PROGRAM = [sys.executable, "-c", "from holdfast.cli import main; raise SystemExit(main())"]
-# Nothing else: no key, no setting, no proxy; and the same source that these tests import.
+# No keys, settings or proxies; and the same source that these tests import.
 SOURCE = str(Path(holdfast.__file__).parents[1])
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "COLUMNS": "100", "TERM": "xterm-256color"}
 PATIENCE_SECONDS = 30
@@ -28,7 +28,7 @@ def start(folder: Path, *arguments: str, **streams: int) -> subprocess.Popen[byt
 
 
 class Terminal:
-    """Both ends of a pseudo-terminal, read until something was seen."""
+    """Both ends of a pseudo-terminal, with all output read so far."""
 
     def __init__(self) -> None:
         self.ours, self.theirs = pty.openpty()
@@ -131,7 +131,7 @@ def test_colour_is_for_terminals_and_not_for_no_color(tmp_path: Path) -> None:
         process = subprocess.Popen([*PROGRAM, "search", "hello"], cwd=tmp_path, env=environment, stdout=terminal.theirs)
         terminal.read_until(b"msg_")
         assert process.wait(PATIENCE_SECONDS) == 0
-        # Bold is no colour; 36 is cyan.
+        # Bold is not a colour; 36 is cyan.
         assert (b";36m" in terminal.read_rest()) is coloured
 
 

@@ -1,4 +1,4 @@
-"""`resource`: files go in, each for itself; what they say is found; and they go with all of it."""
+"""`resource`: files are added independently, their text is found, and a deletion removes all of it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def server(quiet_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 @pytest.fixture(params=["file", ON_POSTGRES, "server"])
 def where(request: pytest.FixtureRequest, files: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Ana's memory. A user's calls are about that user; elsewhere they must say so, which these tests do everywhere."""
+    """Ana's memory. On a server a user's calls imply that user; elsewhere they must name her. These tests always do."""
     if request.param == "server":
         return str(request.getfixturevalue("server").url)
     place = "memory.db" if request.param == "file" else str(request.getfixturevalue("migrated_url"))
@@ -124,7 +124,7 @@ def test_name_and_address_of_one_file(where: str, holdfast: Holdfast) -> None:
     assert ran.code == 0
     assert "from https://example.org/h" in ran.out
     (one,) = holdfast("resource", "list", *ANA, "--json").json["resources"]
-    # What it is, the file's own name said.
+    # The media type comes from the file's own name.
     assert (one["name"], one["media_type"]) == ("About herons", "text/markdown")
     hit = holdfast("search", "herons", *ANA, "--json").json["hits"][0]
     assert hit["metadata"]["resource_uri"] == "https://example.org/h"
@@ -198,7 +198,7 @@ def test_a_user_keeps_its_own_and_reaches_nobody_elses(
     assert ran.json["added"][0]["resource"]["scope"]["subject"] == "ana"
     assert [one["name"] for one in holdfast("resource", "list", "--json").json["resources"]] == ["herons.md"]
     assert holdfast("resource", "delete", bobs["id"], "--yes").code == 3
-    # It ends there: what is denied for one file is denied for the next.
+    # The command stops here: access denied for one file is denied for the next.
     denied = holdfast("resource", "add", "herons.md", "owls.txt", "--subject", "bob")
     assert (denied.code, denied.out) == (4, "")
     assert len(denied.err.splitlines()) == 1

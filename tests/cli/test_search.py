@@ -94,7 +94,7 @@ def test_stored_text_cannot_steer_the_terminal(holdfast: Holdfast, command: str)
     ran = holdfast(command, "wine")
     for character in "\x1b\x07\x9b\u202e\r":
         assert character not in ran.out
-    # It is shown, not taken as markup; and its second line cannot pass for a result.
+    # Markup is shown as text, and the second line cannot pass for a result.
     assert "[bold]red[/bold] :smile:" in ran.out
     assert not any(line.startswith(" 1  9.99") for line in ran.out.splitlines())
 

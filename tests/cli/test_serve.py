@@ -1,4 +1,4 @@
-"""`holdfast serve`: what it says, what it serves, how it ends, and what it refuses to start with."""
+"""`holdfast serve`: its output, its routes, its shutdown, and configurations that it refuses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Started = subprocess.Popen[str]
 
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[list[Started]]:
-    """Servers of the test, to be ended with it."""
+    """Servers of the test, killed when it ends."""
     running: list[Started] = []
     yield running
     for process in running:
@@ -48,7 +48,7 @@ def start(started: list[Started], folder: Path, *arguments: str, **environment: 
 
 
 def ended(process: Started) -> str:
-    """Stop it as a system does; what it wrote on stderr."""
+    """Stop the server with SIGTERM, and return its stderr."""
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0, err

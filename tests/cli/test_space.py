@@ -31,7 +31,7 @@ def test_a_space_goes_out_of_one_store_and_into_another(ana: Holdfast, tmp_path:
 
 
 def test_names_under_which_nothing_is_left_stay_behind(ana: Holdfast, tmp_path: Path) -> None:
-    """docs/how-to/forget.md: names outlive a forget in the store, and this is the way to be rid of them."""
+    """docs/how-to/forget.md: names outlive a forget in the store; an export and import removes them."""
     ana("add", "Said in confidence.", "--subject", "xanthippe", "--conversation", "divorce")
     ana("forget", "--subject", "xanthippe", "--yes")
     assert b"divorce" in (tmp_path / "memory.db").read_bytes()

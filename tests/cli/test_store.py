@@ -72,7 +72,7 @@ def test_rebuild_with_an_embedder_that_nobody_named_changes_nothing(
 
 def test_what_waits_to_be_made_anew_is_not_said_to_be_found_by_words_only(ana: Holdfast, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "memory.db") as connection:
-        connection.execute("UPDATE records SET analyzer = 0")  # as `rebuild` marks them, and is ended
+        connection.execute("UPDATE records SET analyzer = 0")  # as an interrupted `rebuild` leaves them
     connection.close()
     ran = ana("search", "wine", "--subject", "ana", "--method", "vector")
     assert "red wine" in ran.out
@@ -81,7 +81,7 @@ def test_what_waits_to_be_made_anew_is_not_said_to_be_found_by_words_only(ana: H
     assert "found by the old ones" in ran.out
     assert "by words only" not in ran.out
     found = ana("store", "stats", "--json").json
-    assert (found["pending_vectors"], found["stale_vectors"]) == (4, 4)  # with what was learned
+    assert (found["pending_vectors"], found["stale_vectors"]) == (4, 4)  # including the learned memories
 
 
 def test_rebuild_keeps_what_a_search_finds(ana: Holdfast) -> None:

@@ -1,4 +1,4 @@
-"""`transcript`: looking at a conversation, letting its turns live, and checking it, from the command line."""
+"""`transcript`: show a conversation, change the lifecycle of its turns, and check it, from the command line."""
 
 from __future__ import annotations
 

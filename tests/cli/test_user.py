@@ -1,4 +1,4 @@
-"""`user`: a key is told once, on stdout alone, and nowhere else ever."""
+"""`user`: a key is printed once, on stdout only, and never appears anywhere else."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .test_process import PATIENCE_SECONDS, Terminal, start
 
 @pytest.fixture(params=["file", ON_POSTGRES, "server"])
 def where(request: pytest.FixtureRequest, quiet_environment: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A place with nothing in it, named by HOLDFAST_STORE; of a server, with the operator's token."""
+    """An empty store, named by HOLDFAST_STORE; for a server, with the operator's token."""
     match request.param:
         case "file":
             place = str(quiet_environment / "users.db")
@@ -41,7 +41,7 @@ def where(request: pytest.FixtureRequest, quiet_environment: Path, monkeypatch: 
 
 
 async def owner(location: str, key: str) -> str | None:
-    """Whom a store lets in for this key."""
+    """The user that the store authenticates by this key."""
     engine = await open_engine(location, Settings(), embedder="fake", work=False)
     try:
         found = await engine.actor_of(key)
@@ -51,7 +51,7 @@ async def owner(location: str, key: str) -> str | None:
 
 
 def key_of(ran_out: str) -> str:
-    """The key, which must be all that was printed."""
+    """The key, which must be the whole output."""
     key = ran_out.removesuffix("\n")
     assert key.startswith("uk_")
     assert ran_out == f"{key}\n"
@@ -112,7 +112,7 @@ def test_the_key_that_was_printed_is_the_one_that_opens(holdfast: Holdfast, tmp_
     assert asyncio.run(owner("m.db", second["key"])) == "ana"
     assert holdfast("user", "revoke", "ana", "--yes", "--store", "m.db").code == 0
     assert asyncio.run(owner("m.db", second["key"])) is None
-    # Only digests are kept.
+    # Only digests are stored.
     for file in tmp_path.iterdir():
         assert key.encode() not in file.read_bytes()
 

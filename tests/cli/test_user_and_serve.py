@@ -1,4 +1,4 @@
-"""Users and resources through the service as it is run, its door and its limits included."""
+"""Users and resources through a running service, including its authentication and limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_an_operator_lets_somebody_in_who_keeps_a_document(
     monkeypatch.setenv("HOLDFAST_KEY", key)
     assert holdfast("user", "list").code == 4
     (tmp_path / "herons.md").write_text("# Birds\n\nHerons eat fish.\n")
-    # Larger than the body of any other request may be.
+    # Larger than the body limit of other requests.
     (tmp_path / "long.txt").write_text("Owls eat mice. " + " " * 5 * 1024 * 1024)
     ran = holdfast("resource", "add", "herons.md", "long.txt", "--json")
     assert (ran.code, ran.err) == (0, "")

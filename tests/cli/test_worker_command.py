@@ -1,4 +1,4 @@
-"""`holdfast worker`: what it says, what it does, how it ends, and what it refuses."""
+"""`holdfast worker`: its output, its work, its shutdown, and configurations that it refuses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Started = subprocess.Popen[str]
 
 @pytest.fixture
 def started() -> Iterator[list[Started]]:
-    """Workers of the test, to be ended with it."""
+    """Workers of the test, killed when it ends."""
     running: list[Started] = []
     yield running
     for process in running:
@@ -185,7 +185,7 @@ def test_stopped_in_the_middle_it_gives_its_job_back(started: list[Started], tmp
 
 
 async def _run_ended(path: Path, subscriber: str) -> None:
-    """A hook is on its way to a subscriber."""
+    """Emit a hook, whose delivery to a subscriber is then pending."""
     engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
     engine.hooks.subscribe(subscriber, [HookKind.POST_RUN_CAPTURE], print)
     source = SourceRef(SourceKind.RUN, "acme", run_id="r1")
@@ -245,7 +245,7 @@ def test_what_it_cannot_be_is_said(holdfast: Holdfast, tmp_path: Path) -> None:
     assert not facts(tmp_path)
 
 
-# --- its metrics ----------------------------------------------------------------------------------------------------
+# --- metrics --------------------------------------------------------------------------------------------------------
 
 
 def free_port() -> int:
@@ -255,7 +255,7 @@ def free_port() -> int:
 
 
 async def _to_be_given_up(path: Path) -> None:
-    """A delivery whose binding was disabled on the way, and an extraction that lost one worker after the other."""
+    """Queue a delivery whose binding is then disabled, and an extraction that lost each of its workers."""
     await _run_ended(path, "audience")
     engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
     off = UpdateBinding(Scope(space="acme"), "default", enabled=False)

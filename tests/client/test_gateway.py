@@ -1,4 +1,4 @@
-"""The gateway's client: exactly the contract's payloads, each write sent once, and errors that show nothing."""
+"""The gateway's client: exactly the contract's payloads, each write sent once, and errors that show no secrets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def call(operation: str, gateway: GatewayClient) -> Any:
 
 @pytest.fixture(autouse=True)
 def direct(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy would answer in the gateway's place."""
+    """Unset proxy variables: a proxy would answer in the gateway's place."""
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
 
@@ -135,7 +135,7 @@ def test_results_have_six_fields_and_the_raw_one_apart() -> None:
     assert (third.score, type(third.score)) == (1.0, float)
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------------
+# --- errors ---------------------------------------------------------------------------------------------------------
 
 HTML = b"<html>hunter2</html>"
 WRONG: dict[str, tuple[bytes, int | None, Category]] = {
@@ -214,7 +214,7 @@ def test_where_nothing_was_sent_it_is_told_so(operation: str) -> None:
 @OPERATIONS
 @pytest.mark.parametrize("dawdling", ["silence", "a byte now and then"])
 def test_the_configured_timeout_is_applied_to_the_whole_call(operation: str, dawdling: str) -> None:
-    """Bytes that come in time one by one do not make it longer. Who dawdles goes on for much longer than that."""
+    """Single bytes that arrive in time do not extend the deadline. The slow server runs for much longer than that."""
     ended = threading.Event()
 
     def dawdle(connection: socket.socket) -> None:
@@ -302,7 +302,7 @@ def test_a_host_that_cannot_be_is_told_as_unreachable(host: str) -> None:
     assert failure.value.category is Category.UNREACHABLE
 
 
-# --- how it is set up -----------------------------------------------------------------------------------------------
+# --- configuration --------------------------------------------------------------------------------------------------
 
 VARIABLES = {
     "MEMORY_GATEWAY_BASE_URL": "http://127.0.0.1:8010/",

@@ -1,4 +1,4 @@
-"""A memory behind a server: the same interface, and errors that say whether trying again is safe."""
+"""A memory behind a server: the same interface, and errors that say whether a retry is safe."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield found
 
 
-# --- who is calling -------------------------------------------------------------------------------------------------
+# --- callers --------------------------------------------------------------------------------------------------------
 
 
 def test_three_lines_are_enough_for_a_user(server: Served) -> None:
@@ -202,7 +202,7 @@ def test_a_copy_does_not_go_over_http(tmp_path: Path) -> None:
         holdfast.copy("http://127.0.0.1:1", tmp_path / "m.db")
 
 
-# --- answers that are none ------------------------------------------------------------------------------------------
+# --- invalid answers ------------------------------------------------------------------------------------------------
 
 
 def greeting(verbs: tuple[str, ...] = tuple(VERBS)) -> bytes:
@@ -211,7 +211,7 @@ def greeting(verbs: tuple[str, ...] = tuple(VERBS)) -> bytes:
 
 HTML = b"<html><body>hunter2 Bad Gateway</body></html>"
 PROBLEM = b'{"type":"x","title":"x","status":%d,"detail":"too many at once","code":"%s"}'
-# What comes back; the error of a read; the error of a write.
+# The response; the error of a read; the error of a write.
 ODD: dict[str, tuple[bytes, type[HoldfastError], type[HoldfastError]]] = {
     "nothing": (HANG_UP, StoreUnavailable, OutcomeUnknown),
     "no HTTP": (b"220 smtp.example.org ESMTP\r\n", StoreUnavailable, OutcomeUnknown),
@@ -487,7 +487,7 @@ def test_a_fork_uses_connections_of_its_own(server: Served) -> None:
 
 
 def _forked(memory: holdfast.AsyncMemory, results: Any) -> None:
-    # The parent's loop was running when it forked; this process has none.
+    # The parent's loop was running at the fork; this process has none.
     asyncio._set_running_loop(None)
     _in_child(memory, results)
     os._exit(0)

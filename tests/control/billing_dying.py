@@ -1,4 +1,4 @@
-"""A process that dies around a metered call: `python billing_dying.py <location> <point> <passage>`."""
+"""A process that dies during a metered call: `python billing_dying.py <location> <point> <passage>`."""
 
 from __future__ import annotations
 

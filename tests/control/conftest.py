@@ -1,4 +1,4 @@
-"""What the control plane promises, it promises on each store: these tests are run on both."""
+"""The control plane tests run on both stores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STORES = ("sqlite", ON_POSTGRES)
 
 @pytest.fixture(params=STORES)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty store is, or may be made."""
+    """The location of an empty store."""
     if request.param == "sqlite":
         return str(blank(tmp_path / "memory.db"))
     url: str = request.getfixturevalue("migrated_url")

@@ -1,4 +1,4 @@
-"""Where tests sit: an engine, the verbs that are performed on it, and the trail that they leave."""
+"""A control plane for tests: an engine, calls of its verbs, and the operation rows that they leave."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def text(words: str) -> SourcePayload:
 
 @dataclass(frozen=True)
 class Installed:
-    """Implements `ports.Providers`: these, and no others."""
+    """Implements `ports.Providers` with a fixed list."""
 
     providers: Sequence[Provider]
 
@@ -51,7 +51,7 @@ class Installed:
         raise UnknownProvider("provider", f"there is no provider {name!r}")
 
     def check_secrets(self, provider: Provider, config: Mapping[str, Any]) -> None:
-        """They have none."""
+        """These providers have no secrets."""
 
     def adapter(self, binding: Binding) -> Adapter:
         return self.get(binding.provider).open(binding.config, {}, None)
@@ -84,7 +84,7 @@ class Desk:
         return await self.make(lambda: verb, type(verb), actor)
 
     async def make(self, make: Callable[[], Any], kind: Any, actor: Actor = LOCAL_OPERATOR) -> Any:
-        """For a verb that may not even be made."""
+        """Perform a verb whose construction may fail."""
         return await self.engine.perform(actor, kind.action, make, space=actor.space or ACME)
 
     async def rows(self) -> Sequence[Operation]:
@@ -95,7 +95,7 @@ class Desk:
         return found[::-1]
 
     async def listed(self, **wanted: Any) -> Sequence[Operation]:
-        """As an operator sees them, newest first."""
+        """The operations that an operator lists, newest first."""
         page = await self.do(ListOperations(WHOLE, OperationFilter(**wanted)))
         found: Sequence[Operation] = page.items
         return found
@@ -106,7 +106,7 @@ class Desk:
         return found
 
     async def bind_outside(self, **config: Any) -> Binding:
-        """Have the hostile provider serve the company."""
+        """Bind the company to the hostile provider."""
         made: Binding = await self.do(CreateBinding(WHOLE, "elsewhere", "hostile", config))
         await self.do(SetTarget(WHOLE, TargetKind.COMPANY, ACME, "elsewhere"))
         return made
@@ -114,7 +114,7 @@ class Desk:
 
 @contextmanager
 def rows_of(desk: Desk, run: Callable[[Any], Any]) -> Iterator[list[Operation]]:
-    """The rows that what happens within leaves."""
+    """Collect the operation rows that the block leaves."""
     before = len(run(desk.rows()))
     found: list[Operation] = []
     yield found

@@ -1,4 +1,4 @@
-"""A process that dies while it asks somebody outside: `python dying.py <location> <point> <verb> <idempotency key>`."""
+"""A process that dies in an external call: `python dying.py <location> <point> <verb> <idempotency key>`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plain provider outside, which keeps what it is given in a list, and finds it by its words."""
+"""An external provider that keeps records in memory and finds them by their words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class KeepingProvider:
     capabilities = Capabilities(correction=True)
 
     def __init__(self, *, telling: bool = True) -> None:
-        self.telling = telling  # whether it says what a record belongs to
+        self.telling = telling  # if True, its snippets name their scope
         self.kept: dict[str, Snippet] = {}
         self.asked: list[str] = []
 
@@ -91,4 +91,4 @@ class KeepingProvider:
         return CorrectResult(self._keep(text, scope, {}), handle)
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""

@@ -1,4 +1,4 @@
-"""A provider that does whatever is worst, told by the test: hangs, raises, lies, answers what is not its own."""
+"""A hostile provider that the test controls: it hangs, raises, lies, or returns records that are not its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def snippet(record_id: str = "r1", words: str = "The cat sat.", **more: Any) -> 
 
 
 class HostileProvider:
-    """Well-behaved until told otherwise: `does` is called in the place of a verb, with what the verb was given."""
+    """Behaves well by default. A function in `does` replaces the verb of that name and gets the verb's arguments."""
 
     key = "hostile"
     description = "Whatever is worst."
@@ -70,7 +70,7 @@ class HostileProvider:
         return HostileAdapter(self)
 
     def block(self, *_: Any) -> None:
-        """Hold the thread, until the test is over."""
+        """Block the thread until the test is over."""
         self._stuck.wait(60)
 
     def let_go(self) -> None:
@@ -112,7 +112,7 @@ async def _soon(answer: Any) -> Any:
 
 
 def soon(answer: Any) -> Callable[..., Any]:
-    """An async verb that gives this."""
+    """An async verb that returns this."""
 
     async def verb(*_: Any) -> Any:
         return answer

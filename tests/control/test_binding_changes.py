@@ -1,4 +1,4 @@
-"""A call begins with what the last one found to serve it. A change is followed at once all the same."""
+"""A call starts with the binding that the last call resolved (an optimistic read), yet follows a change at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VERBS: dict[str, Callable[[], Any]] = {
     "RetryProviderJob": lambda: memory.RetryProviderJob(BOT, "job_1"),
 }
 
-# What somebody else does, and what serves the agent from then on; None if nothing can.
+# Each change by another process, and the binding that serves the agent afterwards; None if no binding can.
 CHANGES: list[tuple[Any, str | None]] = [
     (SetTarget(WHOLE, TargetKind.COMPANY, ACME, "elsewhere"), "elsewhere"),
     (UpdateBinding(WHOLE, "elsewhere", enabled=False), None),
@@ -68,7 +68,7 @@ def test_a_change_by_another_process_is_followed_by_the_next_call(
     desk: Desk, colleague: Desk, runner: asyncio.Runner, name: str
 ) -> None:
     async def served_by() -> str | None:
-        """By whom a call was, as its row says it; whether it went well is not the question."""
+        """The binding in the call's row. The call itself may fail."""
         asked = len(desk.hostile.asked)
         try:
             await desk.do(VERBS[name]())
@@ -107,7 +107,7 @@ def test_a_change_of_configuration_reaches_the_provider(desk: Desk, colleague: D
 
 
 class Meddling(FakeEmbedder):
-    """While it embeds, once, something happens."""
+    """Runs `happens` once, while it embeds."""
 
     happens: Callable[[], Any] | None = None
 
@@ -134,7 +134,7 @@ def test_a_change_in_the_middle_of_a_call_is_followed_by_that_call(
             assert row.attribution is not None
             assert (row.attribution.binding, row.attribution.provider) == ("elsewhere", "hostile")
             found = await desk.do(memory.ListRecords(BOT, binding_key="default"))
-            assert len(found.result.items) == (name == "UpsertRecords")  # the first, and not the second
+            assert len(found.result.items) == (name == "UpsertRecords")  # of the first call, not of the second
         finally:
             await desk.close()
 

@@ -1,4 +1,4 @@
-"""Bindings: which memory serves whom, who may say so, and what is written down of it."""
+"""Bindings: which memory serves which target, who may change that, and the record of each change."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_what_is_deleted_serves_nobody_and_its_key_is_free(desk: Desk, runner: a
     with pytest.raises(BindingNotFound):
         runner.run(desk.do(GetBinding(WHOLE, "elsewhere")))
     runner.run(desk.do(DeleteBinding(WHOLE, "default")))
-    assert keys(desk, runner) == []  # nothing comes back by itself
+    assert keys(desk, runner) == []  # the default binding is not created again
     runner.run(desk.do(CreateBinding(WHOLE, "elsewhere", "local")))
     assert keys(desk, runner) == [("elsewhere", "local", True)]
 
@@ -272,7 +272,7 @@ def test_only_an_operator_without_walls_configures_what_reaches_outside(desk: De
     runner.run(desk.do(CreateBinding(WHOLE, "there", "hostile"), LOCAL_OPERATOR))
     with pytest.raises(AccessDenied, match="external provider"):
         runner.run(desk.do(UpdateBinding(WHOLE, "there", {"colour": "red"}), OPERATOR))
-    # The rest is the company's own business.
+    # A company's own operator may do the rest.
     runner.run(desk.do(CreateBinding(WHOLE, "here", "local"), OPERATOR))
     runner.run(desk.do(UpdateBinding(WHOLE, "there", enabled=False), OPERATOR))
     runner.run(desk.do(SetTarget(WHOLE, TargetKind.AGENT, "bot", "there"), OPERATOR))

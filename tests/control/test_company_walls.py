@@ -1,4 +1,4 @@
-"""Whoever is of one company leaves nothing in another: no row in its trail either, whatever was asked of it."""
+"""An actor of one company leaves nothing in another, not even a row in its audit trail, whatever it calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STRANGERS = (
     Actor(ActorKind.OPERATOR, "boss", OTHER),
 )
 HANDLE = RecordHandle(LocalProvider.key, "mem_1")
-# Words of the stranger's choosing, in a place that the trail would keep.
+# Text chosen by the stranger, in a field that the audit trail stores.
 PLANTED = SourceRef(SourceKind.EXTERNAL_DOCUMENT, ACME, external_ref="planted")
 VERBS: tuple[Any, ...] = (
     Capture(BOT, PLANTED, text("One.")),

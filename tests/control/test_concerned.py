@@ -34,7 +34,7 @@ BEFORE = HookContext(HookKind.PRE_RUN_HYDRATE, "h2", AT, "helper", "r2")
 OF_SOURCE = [{"issue": "i1"}, {"run": "r1"}, {"issue": "i1", "run": "r1"}]
 OF_HOOK = [{"agent": "helper"}, {"run": "r2"}]
 
-# Each verb that takes a source or a hook, in a scope that names neither issue nor run nor agent; and what finds it.
+# Each verb that takes a source or a hook, in a scope without issue, run or agent; and the filters that find it.
 CALLS: dict[str, tuple[Any, list[dict[str, str]]]] = {
     "a capture": (Capture(WHOLE, SOURCE, text("x")), OF_SOURCE),
     "a capture for a hook": (Capture(WHOLE, SOURCE, text("x"), hook=HOOK), [*OF_SOURCE, {"agent": "helper"}]),

@@ -1,4 +1,4 @@
-"""A company's background work: seen with what caused it, tried again, and stopped."""
+"""A company's background jobs: listed with their causes, retried and cancelled."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def test_what_is_cancelled_while_a_worker_is_at_it_commits_nothing(desk: Desk, r
     assert run(desk.do(GetJob(WHOLE, job.id))).status is JobStatus.CANCELLED
     after = run(desk.do(GetDelivery(WHOLE, delivery.id)))
     assert (after.status, after.reason, after.attempts) == (HookDeliveryStatus.DEAD, "cancelled", 1)
-    # It was asked, and what came of it was not written down.
+    # The provider was called, but the outcome was not recorded.
     assert [row.outcome for row in run(desk.rows()) if row.action == "capture"] == ["unknown"]
 
 
@@ -297,7 +297,7 @@ def test_a_heartbeat_that_finds_its_job_cancelled_stops_the_work(desk: Desk, run
         core = desk.engine._core
         worker = Worker(core, {JobKind.EXTRACT: Handler(slow)}, lease=timedelta(milliseconds=150))
         working = asyncio.create_task(worker.drain())
-        while not seen:  # noqa: ASYNC110 - it is told by a list
+        while not seen:  # noqa: ASYNC110 - a list carries the signal
             await asyncio.sleep(0.01)
         await desk.do(CancelJob(WHOLE, job.id))
         async with asyncio.timeout(30):

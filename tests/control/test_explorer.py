@@ -1,4 +1,4 @@
-"""The explorer of the trail: filters, cursors, and that nobody looks over a company's walls."""
+"""The explorer of the audit trail: filters, cursors, and isolation between companies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def scoped(**parts: str) -> Scope:
 
 @pytest.fixture
 def filled(desk: Desk, runner: asyncio.Runner) -> Desk:
-    """Calls of many kinds."""
+    """A store with calls of many kinds."""
     run = runner.run
     run(
         desk.do(
@@ -173,7 +173,7 @@ def test_metrics_count_hits_corrections_and_what_each_binding_did(filled: Desk, 
     run(filled.do(Query(scoped(agent="empty"), "nothing", binding_key="default")))
     found = run(filled.do(GetMetrics(WHOLE)))
     assert (found.queries, found.empty_queries, found.corrections) == (2, 1, 1)
-    assert (found.recalls, found.recall_hits) == (1, 1)  # what an agent asked, and got
+    assert (found.recalls, found.recall_hits) == (1, 1)  # the agent's query and its hit
     assert found.empty_query_rate == 0.5
     counts = {each.binding: (each.succeeded, each.failed) for each in found.bindings}
     assert counts["elsewhere"] == (0, 1)

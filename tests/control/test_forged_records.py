@@ -1,4 +1,4 @@
-"""What somebody wrote through another door, in the names that we keep for ourselves, breaks nothing here."""
+"""Forged values under our reserved metadata names, written through another API, break nothing here."""
 
 from __future__ import annotations
 

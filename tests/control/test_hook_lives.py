@@ -1,7 +1,7 @@
-"""Hooks through random lives: nothing is lost, nothing reaches whom it is not for, and every attempt is on record.
+"""Hooks under random events: none is lost, none reaches the wrong provider, and every attempt is recorded.
 
-Two companies with the same ids of hooks, each with a memory outside. Whatever happens to bindings, workers and words on
-the way, in the end everything that was wanted when it was emitted, and was neither dropped nor forgotten, has arrived.
+Two companies use the same hook ids; each is bound to an external provider. Bindings, workers and records change at
+random. In the end, each hook that was enabled when emitted, and was neither dropped nor forgotten, has been delivered.
 """
 
 from __future__ import annotations
@@ -64,19 +64,19 @@ STEPS = st.lists(
 
 @dataclass
 class World:
-    """What the test knows of each company."""
+    """The expected state of each company."""
 
     enabled: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(COMPANIES, True))
     on: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(COMPANIES, True))
     broken: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(COMPANIES, False))
-    wanted: dict[tuple[str, int], bool] = field(default_factory=dict)  # of hooks: at any time when they were emitted
+    wanted: dict[tuple[str, int], bool] = field(default_factory=dict)  # by hook: enabled at any emission
     given_up: set[tuple[str, int]] = field(default_factory=set)
     forgotten: set[tuple[str, int]] = field(default_factory=set)
     arrived: list[tuple[str, int]] = field(default_factory=list)
     wrongs: list[str] = field(default_factory=list)
 
     async def capture(self, request: CaptureRequest) -> CaptureResult:
-        """What the memory outside does."""
+        """Capture as the external provider does, and note deliveries that are wrong."""
         company = request.scope.space
         which = (company, int(str(request.idempotency_id)[1:]))
         wrong = {
@@ -87,7 +87,7 @@ class World:
             "given something else": request.payload.text != f"{company} {which[1]}",
             "given another company's": request.source.space != company,
         }
-        # Noted, not raised: what a provider raises is only another failed attempt.
+        # Noted, not raised: an exception in a provider is only another failed attempt.
         self.wrongs += [f"{which}: {what}" for what, so in wrong.items() if so]
         if self.broken[company]:
             raise ProviderUnavailable("not today")
@@ -119,7 +119,7 @@ class Life:
         hook = EmitHook(scope, HOOK, f"h{number}", source, SourcePayload(text=f"{company} {number}"))
         emitted = await self.desk.do(hook)
         wanted = self.world.enabled[company] and self.world.on[company]
-        # What was skipped goes its way when it is emitted again, if it is wanted by now and was not forgotten.
+        # A skipped hook is delivered when it is emitted again, if it is enabled by then and was not forgotten.
         goes_now = wanted and not self.world.wanted.get(which) and which not in self.world.forgotten
         assert emitted.repeated == (which in self.world.wanted and not goes_now)
         self.world.wanted[which] = self.world.wanted.get(which, False) or goes_now
@@ -131,7 +131,7 @@ class Life:
         self.clock.advance(seconds=seconds)
 
     async def _lose_a_worker(self) -> None:
-        """It takes a job, and is never heard of again."""
+        """Claim a job and abandon it, as a worker that dies."""
         store, now = self.desk.engine._core.store, self.clock.now()
         await store.write(storewide_grant(), lambda t: t.claim(frozenset({JobKind.DELIVER}), now, LEASE))
 
@@ -188,7 +188,7 @@ class Life:
         return {int(each.hook.hook_id[1:]): each for each in found}
 
     async def end(self) -> None:
-        """Everything is put right, and what is dead is revived, until nothing is left to do."""
+        """Enable and repair everything, and revive dead deliveries until no work is left."""
         for company in COMPANIES:
             await self._enable(company, True)
             await self._switch(company, True)
@@ -210,7 +210,7 @@ class Life:
             for number, delivery in found.items():
                 which = (company, number)
                 self._check_end(which, delivery)
-                # One row for each attempt, in order; the last one is the delivery's.
+                # One row per attempt, in order; the delivery names the last one.
                 attempts = [
                     row
                     for row in rows

@@ -1,4 +1,4 @@
-"""Hooks go where they are wanted, once, and what became of each is on record."""
+"""Hooks are delivered once to each destination that has them enabled, and each outcome is recorded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(runner: asyncio.Runner) -> Run:
 def clocked(
     location: str, hostile: HostileProvider, clock: SteppingClock, run: Run
 ) -> Iterator[tuple[Desk, SteppingClock]]:
-    """A control plane by the test's own clock."""
+    """A control plane with the test's own clock."""
     opened = run(Desk.opened(location, hostile, clock=clock))
     yield opened, clock
     run(opened.close())
@@ -73,7 +73,7 @@ def texts_in(desk: Desk, run: Run, scope: Scope = BOT) -> list[str]:
     return sorted(each.text for each in run(desk.do(ListRecords(scope))).result.items)
 
 
-# --- to our own store -----------------------------------------------------------------------------------------------
+# --- our own store --------------------------------------------------------------------------------------------------
 
 
 def test_a_hook_to_our_own_store_is_captured_with_its_delivery_in_one_call(desk: Desk, run: Run) -> None:
@@ -128,7 +128,7 @@ def test_what_is_noted_by_hand_is_kept_as_it_is(desk: Desk, run: Run) -> None:
     assert found.handle.record_id.startswith("mem_")
 
 
-# --- where it is not wanted -----------------------------------------------------------------------------------------
+# --- disabled hooks -------------------------------------------------------------------------------------------------
 
 
 def test_comments_and_documents_are_captured_where_that_was_switched_on(desk: Desk, run: Run) -> None:
@@ -177,7 +177,7 @@ def test_what_was_skipped_is_delivered_when_it_is_emitted_again_after_it_was_swi
     assert (resumed.id, resumed.reason, again.repeated) == (skipped.id, None, False)
     assert run(desk.do(GetDelivery(WHOLE, skipped.id))) == resumed
     assert run(drained(desk)) == 1  # delivers it, or extracts from it
-    for _ in range(2):  # and once it is delivered it stays so
+    for _ in range(2):  # a delivered hook stays delivered
         after = run(desk.do(ended()))
         assert (after.repeated, only(after).status, only(after).attempts) == (True, HookDeliveryStatus.DELIVERED, 1)
         assert run(drained(desk)) == 0
@@ -222,7 +222,7 @@ def test_what_was_skipped_and_forgotten_does_not_come_back_when_it_is_emitted_ag
     assert texts_in(desk, run) == []
 
 
-# --- outside --------------------------------------------------------------------------------------------------------
+# --- external providers ---------------------------------------------------------------------------------------------
 
 
 def test_a_hook_that_goes_outside_is_pending_until_a_worker_delivered_it(desk: Desk, run: Run) -> None:
@@ -277,7 +277,7 @@ def test_what_fails_is_tried_again_later_and_is_dead_after_the_last(
     assert attempts[-1].id == dead.operation_id
     clock.advance(hours=24)
     assert run(drained(desk)) == 0, "nobody tries it any more"
-    # Until somebody acts: it is there, and can be revived.
+    # The dead delivery is listed and can be revived.
     page = run(desk.do(ListDeliveries(WHOLE, DeliveryFilter(status=HookDeliveryStatus.DEAD))))
     assert [each.id for each in page.items] == [delivery.id]
     del desk.hostile.does["capture"]
@@ -375,7 +375,7 @@ def test_a_subscription_that_cannot_be_is_refused(desk: Desk, name: str, kinds: 
         desk.engine.hooks.subscribe(name, kinds, print)
 
 
-# --- who may, and what cannot be ------------------------------------------------------------------------------------
+# --- access, isolation and validation -------------------------------------------------------------------------------
 
 
 def test_an_agent_emits_for_itself_alone_and_looks_after_no_deliveries(desk: Desk, run: Run) -> None:

@@ -1,5 +1,5 @@
-"""A provider that hangs, breaks, lies or betrays: its caller gets a typed error in time, the trail says so, and all the
-others go on. Nothing that it holds gets out."""
+"""A provider that hangs, fails, lies or leaks: its caller gets a typed error in time, the audit trail records it,
+and other calls go on. The provider's secrets do not leak."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from holdfast.errors import (
     StoreCorrupt,
 )
 
-SOON = 0.6  # a provider's time, where the test waits for it to run out
+SOON = 0.6  # the provider's timeout in seconds, in tests that wait for it
 VERBS: dict[str, Callable[[], Any]] = {
     "capture": lambda: Capture(WHOLE, NOTE, text("The cat sat.")),
     "upsert_records": lambda: UpsertRecords(WHOLE, (NewRecord("The cat sat."),)),
@@ -74,16 +74,16 @@ VERBS: dict[str, Callable[[], Any]] = {
 
 
 class ForeignError(Exception):
-    """Somebody's own, with a key in its text, as HTTP clients have it."""
+    """A third-party exception with a key in its text, as HTTP clients raise."""
 
 
 def told(error: BaseException) -> str:
-    """Everything that could be printed of an error."""
+    """All printable forms of an error."""
     return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
 
 
 def failed(desk: Desk, runner: asyncio.Runner, verb: Any, kind: type[HoldfastError]) -> HoldfastError:
-    """The call fails so, leaves one row that says so and names the binding, and the next one is served."""
+    """Check that the call fails with this error and leaves one row that names the error and the binding."""
     with rows_of(desk, runner.run) as rows, pytest.raises(kind) as raised:
         runner.run(desk.do(verb))
     (row,) = rows
@@ -96,7 +96,7 @@ def failed(desk: Desk, runner: asyncio.Runner, verb: Any, kind: type[HoldfastErr
 
 
 async def until(so: Callable[[], bool]) -> None:
-    """Wait for what happens in another thread."""
+    """Wait for a condition that another thread brings about."""
     deadline = time.monotonic() + 30
     while not so():
         assert time.monotonic() < deadline, "it did not happen within half a minute"
@@ -124,7 +124,7 @@ def test_a_well_behaved_provider_serves_every_verb_and_one_row_says_so(
 
 
 def test_one_that_hangs_is_waited_for_no_longer_than_its_time(desk: Desk, runner: asyncio.Runner) -> None:
-    """Whatever it is asked, and however much of it at once."""
+    """All verbs are called concurrently."""
     runner.run(desk.bind_outside(timeout_seconds=SOON))
 
     async def hang(*_: Any) -> None:
@@ -148,12 +148,12 @@ def test_one_that_hangs_is_waited_for_no_longer_than_its_time(desk: Desk, runner
         assert SECRET not in repr(row)
     assert sorted(asked for asked, _ in desk.hostile.asked) == sorted(VERBS)
     served(desk, runner)
-    assert desk.hostile.opened == 1  # its thread was not held up
+    assert desk.hostile.opened == 1  # its thread was not blocked
 
 
 @pytest.fixture
 def hears_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that says nothing for a short time counts as blocked."""
+    """Count a thread as blocked after a short silence."""
     monkeypatch.setattr(bulkhead, "HEARS_WITHIN_SECONDS", 0.1)
 
 
@@ -192,7 +192,7 @@ def test_one_that_blocks_again_and_again_is_refused_at_once_until_it_comes_back(
 
 
 def test_the_rest_goes_on_while_one_blocks(desk: Desk, runner: asyncio.Runner) -> None:
-    """Our own store is bound under another key, and is asked while the other holds its thread."""
+    """Our own store is bound under another key and is queried while the provider blocks its thread."""
     runner.run(desk.bind_outside(timeout_seconds=5))
     desk.hostile.does["query"] = desk.hostile.block
 
@@ -202,7 +202,7 @@ def test_the_rest_goes_on_while_one_blocks(desk: Desk, runner: asyncio.Runner) -
         ours = await desk.do(Query(WHOLE, "cat", binding_key="default"))
         waited = not stuck.done()
         desk.hostile.let_go()
-        with pytest.raises(ProviderMalformed):  # it gave nothing in the end
+        with pytest.raises(ProviderMalformed):  # its late response is None
             await stuck
         return ours, waited
 

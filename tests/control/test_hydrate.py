@@ -1,4 +1,4 @@
-"""Hydrate: a bounded text in time, or nothing with the reason; whatever memory and its provider do."""
+"""Hydrate returns a bounded text in time, or nothing and the reason, whatever the memory and its provider do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call with an idempotency key happens once, whichever memory serves it: what came later stays."""
+"""A call with an idempotency key runs once, with any provider; a retry does not undo later changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What memory cost: each metered call in the ledger once, linked both ways; sums that are sums. On both stores."""
+"""The cost ledger: each metered call is in it once, linked both ways, and the sums are correct. On both stores."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CALLS: dict[str, Callable[[Scope], Any]] = {
 
 
 def billing(desk: Desk, *names: str, usage: Sequence[Any]) -> None:
-    """Have the provider report this for these verbs."""
+    """Make the provider report this usage for these verbs."""
     for name in names:
 
         async def verb(*given: Any, plain: Callable[..., Any] = ANSWERS[name]) -> Any:
@@ -95,7 +95,7 @@ def billing(desk: Desk, *names: str, usage: Sequence[Any]) -> None:
 
 
 async def ledger(desk: Desk, space: Scope = WHOLE) -> list[CostEvent]:
-    """Newest first, page by page."""
+    """All cost events, newest first, read page by page."""
     found: list[CostEvent] = []
     cursor = None
     while True:
@@ -106,7 +106,7 @@ async def ledger(desk: Desk, space: Scope = WHOLE) -> list[CostEvent]:
 
 
 def check_linked(rows: Sequence[Operation], events: Sequence[CostEvent]) -> None:
-    """Each event names its operation, which names it; each metered entry of a call has exactly one."""
+    """Check that events and operations name each other, and that each metered entry of a call has exactly one event."""
     named = Counter(event_id for row in rows if row.attribution for event_id in row.attribution.cost_events)
     assert named == Counter({event.id: 1 for event in events})
     by_id = {event.id: event for event in events}
@@ -290,7 +290,7 @@ def test_a_price_is_what_calls_are_reckoned_by_from_then_on(desk: Desk, runner: 
     assert [price.model for price in runner.run(desk.do(ListPrices(WHOLE)))] == ["*", "small"]
     assert runner.run(desk.do(RemovePrice(WHOLE, "model", "small"))) is True
     assert asked() == 150_000
-    # What was reckoned before stays as it is.
+    # Earlier amounts do not change.
     assert [event.amount_micros for event in runner.run(ledger(desk))] == [150_000, 70_000, 150_000, 0]
     assert runner.run(desk.do(ListPrices(Scope(space=OTHER)))) == ()
     with pytest.raises(NotFound, match="'model/small'"):
@@ -340,7 +340,7 @@ def test_a_fee_is_written_down_once_and_stands_beside_the_calls(desk: Desk, runn
     assert (summary.lines, summary.totals, summary.fee_totals) == ((), {}, {"EUR": 40_000_000})
     assert [(line.name, line.events) for line in summary.fees] == [("vendor", 2)]
     october = runner.run(desk.do(SummarizeCosts(WHOLE, until=datetime(2026, 11, 1, tzinfo=UTC))))
-    assert october.fee_totals == {"EUR": 49_000_000}  # at ten in the evening, UTC
+    assert october.fee_totals == {"EUR": 49_000_000}  # 22:00 UTC on 31 October
     assert runner.run(desk.do(ListFinanceEvents(Scope(space=OTHER)))).items == ()
 
 
@@ -402,7 +402,7 @@ TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens", "embedding_tok
 
 
 def summed(events: Sequence[CostEvent], group: CostGroup) -> set[CostLine]:
-    """By plain addition."""
+    """Sum events by plain addition."""
     sums: dict[tuple[str | None, str], list[CostEvent]] = defaultdict(list)
     for event in events:
         sums[TRAITS[group](event), event.currency].append(event)
@@ -487,7 +487,7 @@ def test_sums_beyond_what_a_float_holds_are_exact(desk: Desk, runner: asyncio.Ru
     assert runner.run(desk.do(SummarizeCosts(WHOLE))).totals == {"USD": 10_000 * 999_999_999_999}
 
 
-# --- who may ----------------------------------------------------------------------------------------------------------
+# --- access -----------------------------------------------------------------------------------------------------------
 
 VERBS: dict[str, Callable[[Scope], Any]] = {
     "summarize": lambda scope: SummarizeCosts(scope),

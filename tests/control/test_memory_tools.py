@@ -1,4 +1,4 @@
-"""The tools for agents: what a model is told, what is checked of what it gives, and what comes back."""
+"""The tools for agents: their definitions, the validation of arguments, and their results."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def with_plane(place: Path, work: Callable[[AsyncControlPlane], Awaitable[T]], *
 
 
 def call(place: Path, name: str, arguments: object, **options: Any) -> dict[str, Any]:
-    """One call, and what it answers is as its schema says."""
+    """Call a tool and check its response against the output schema."""
     fixed = options.pop("fixed", None)
     told = with_plane(place, lambda plane: call_tool(plane, name, arguments, fixed=fixed), **options)
     jsonschema_rs.Draft202012Validator(dict(TOOLS[name].output_schema)).validate(told)
     return json.loads(json.dumps(told))  # plain JSON
 
 
-# --- what a model is told -------------------------------------------------------------------------------------------
+# --- definitions and validation -------------------------------------------------------------------------------------
 
 
 def test_there_are_these_tools() -> None:
@@ -79,7 +79,7 @@ def test_a_host_may_change_what_it_was_given_and_nobody_else_notices() -> None:
     assert tools()[0].input_schema["properties"]
 
 
-# What each tool takes at least, and what none does.
+# The minimal arguments of each tool, and arguments that are refused.
 TAKES: dict[str, dict[str, Any]] = {
     "memory.search": {"query": "x"},
     "memory.note": {"text": "x"},
@@ -127,7 +127,7 @@ def test_what_cannot_be_used_is_refused_by_the_schema_and_by_the_tool_which_name
     name: str, arguments: dict[str, Any], field: str
 ) -> None:
     assert not jsonschema_rs.Draft202012Validator(dict(TOOLS[name].input_schema)).is_valid(arguments)
-    nobody: Any = None  # it is not asked
+    nobody: Any = None  # it is not used
     with pytest.raises(InvalidInput) as caught:
         asyncio.run(call_tool(nobody, name, arguments))
     assert caught.value.field == field
@@ -147,7 +147,7 @@ def test_a_tool_that_there_is_not_is_not_found() -> None:
         asyncio.run(call_tool(nobody, "memory.erase", {}))
 
 
-# --- what tools do --------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_note_is_found_read_corrected_and_forgotten_by_its_id(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Memory through the control plane: whoever keeps it, one call is one row, and the row says what served it."""
+"""Memory through the control plane: with any provider, one call leaves one row, which names the binding."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ STRANGERS = {
 def test_whoever_asks_for_another_scope_is_refused_with_a_row(desk: Desk, runner: asyncio.Runner, named: str) -> None:
     runner.run(desk.bind_outside())
     actor, scope = STRANGERS[named]
-    # Nobody leaves anything in another company, not even the trace of having asked.
+    # A caller leaves nothing in another company, not even the row of its refusal.
     told = scope if scope.space == ACME else WHOLE
     source = replace(NOTE, space=scope.space)
     for verb in (

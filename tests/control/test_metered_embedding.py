@@ -1,4 +1,4 @@
-"""An embedder that is paid for, beneath our own memory: each call of it is in the ledger, with what it was for. On both
+"""A paid embedder under our own store: each of its calls is in the ledger, with the operation that needed it. On both
 stores."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def embedding(**more: Any) -> bytes:
 
 @contextmanager
 def opened(location: str, runner: asyncio.Runner, *replies: bytes) -> Iterator[Desk]:
-    """A desk whose embedder is a service that gives these answers, at twenty thousand millionths a million tokens."""
+    """A desk whose embedder is a service with these responses, priced at 20,000 micros per million tokens."""
     with answering(*replies) as (url, _):
         embedder = OpenAIEmbedder("m", base_url=url, api_key="k", attempts=1)
         desk = runner.run(Desk.opened(location, HostileProvider(), embedder=embedder))
@@ -64,7 +64,7 @@ def ledger(desk: Desk, runner: asyncio.Runner) -> Sequence[CostEvent]:
 
 
 def in_the_store(desk: Desk, runner: asyncio.Runner) -> list[Operation]:
-    """The rows that are committed, without waiting for those that soon will be."""
+    """The committed rows, without waiting for rows that are not committed yet."""
     store = desk.engine._core.store
     rows = runner.run(store.read(storewide_grant(), lambda reader: reader.operations(limit=100)))
     return [row for row in rows if row.scope.run == "run-1"]
@@ -87,7 +87,7 @@ def test_what_asks_is_charged_in_one_commit_with_its_row(location: str, runner: 
 
 
 def test_a_search_that_no_binding_serves_is_charged_to_its_company(location: str, runner: asyncio.Runner) -> None:
-    """As of the library without a service: it asks our own store, and is bound to nothing."""
+    """The library without a service does this: the search uses our own store, without a binding."""
     with opened(location, runner, embedding(**SAYING)) as desk:
         runner.run(desk.do(Search(RUN, "cat"), AGENT))
         (row,) = in_the_store(desk, runner)
@@ -137,7 +137,7 @@ WRITING: dict[str, Callable[[], Any]] = {
 def test_vectors_that_a_job_makes_are_put_down_to_what_was_written(
     location: str, runner: asyncio.Runner, name: str
 ) -> None:
-    """A write does not wait for an embedder elsewhere: the job that does is charged in the commit that ends it."""
+    """A write does not wait for a remote embedder. A job calls it; the commit that ends the job records the cost."""
     with opened(location, runner, embedding(**SAYING)) as desk:
         answer = runner.run(desk.do(WRITING[name](), AGENT))
         assert ledger(desk, runner) == ()

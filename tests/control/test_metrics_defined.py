@@ -1,4 +1,4 @@
-"""How well memory serves: each figure of the report, by what was done to bring it about. On both stores."""
+"""The figures of the metrics report: each test makes the calls that a figure counts. On both stores."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_a_recall_is_a_question_whose_answer_goes_to_a_model_and_a_hit_gave_some
     async def scene() -> MemoryMetrics:
         await desk.do(Capture(BOT, NOTE, text("The cat sat.")), AGENT)
         await desk.do(Capture(ANA, NOTE, text("Ana has a dog.")), USER)
-        await desk.do(Query(BOT, "cat"), AGENT)  # an agent asks: a recall, and a hit
-        await desk.do(Query(ANA, "dog"), USER)  # a person asks: a query
-        await desk.do(Query(WHOLE, "cat", intent=Intent.ANSWER))  # an operator looks: a query
+        await desk.do(Query(BOT, "cat"), AGENT)  # an agent: a recall, and a hit
+        await desk.do(Query(ANA, "dog"), USER)  # a person: a query
+        await desk.do(Query(WHOLE, "cat", intent=Intent.ANSWER))  # an operator: a query
         await desk.do(Query(ANA, "dog", hook=HYDRATE))  # before a run: a recall, and a hit
         await desk.do(Query(Scope(space="acme", agent="idle"), "cat", hook=HYDRATE))  # a recall, and no hit
-        await desk.do(Query(Scope(space=OTHER), "cat"))  # somebody else's
-        # Neither of these asks memory anything.
+        await desk.do(Query(Scope(space=OTHER), "cat"))  # another company's
+        # None of these is a query.
         await desk.do(ListRecords(BOT), AGENT)
         await desk.do(ExplainQuery(BOT, "cat"), AGENT)
         with pytest.raises(HoldfastError):
@@ -82,7 +82,7 @@ def test_what_failed_or_was_refused_is_no_empty_answer(desk: Desk, runner: async
             await desk.do(Query(BOT, "cat"), AGENT)
         with pytest.raises(HoldfastError):
             await desk.do(Query(Scope(space="acme", agent="other"), "cat"), AGENT)  # refused
-        await desk.do(ReadProviderProfile(BOT), AGENT)  # a profile is no question
+        await desk.do(ReadProviderProfile(BOT), AGENT)  # a profile is not a query
         return await metrics(desk)
 
     found = runner.run(scene())

@@ -1,4 +1,4 @@
-"""What `/metrics` tells of memory: from a real endpoint, counted as the report counts, bounded, and wordless."""
+"""Memory metrics from a real `/metrics` endpoint: they equal the report, are bounded, and contain no text."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_calls_are_counted_by_company_binding_type_and_outcome_as_the_report_has
 
 
 def of_binding(scraped: Scraped, binding: str) -> tuple[float, ...]:
-    """As `counted` has it, from what is scraped."""
+    """The scraped counts of a binding, in the format of `counted`."""
     return tuple(
         sum(
             value
@@ -204,7 +204,7 @@ async def _made_again_with_its_key(desk: Desk) -> None:
         await desk.do(Capture(BOT, NOTE, text("Another."), idempotency_key="k1"))
 
 
-# What is done, and of which binding that makes how many that succeeded, failed and were refused.
+# Each scene, and its counts by binding: succeeded, failed, refused.
 ASKINGS: dict[str, tuple[Callable[[Desk], Awaitable[None]], dict[str, tuple[int, int, int]]]] = {
     "what is skipped asks nobody": (_skipped, {}),
     "a hook that is captured, and emitted again": (_captured_and_emitted_again, {"default": (1, 0, 0)}),
@@ -348,7 +348,7 @@ def test_label_sets_are_bounded_and_the_rest_is_other() -> None:
             CostEventId("c"), None, None, Scope(f"company-{number}"), usage, 7, "USD", False, datetime.now(UTC)
         )
         metrics.memory.on_costs([cost])
-    metrics.memory.on_operation(_operation("company-0"))  # known ones are counted as ever
+    metrics.memory.on_operation(_operation("company-0"))  # a known label set is still counted
     found = samples(metrics.render().decode())
     for name in ("operations_total", "queries_total", "recalls_total", "cost_micros_total"):
         own = {labels: value for (metric, labels), value in found.items() if metric == f"holdfast_memory_{name}"}

@@ -1,4 +1,4 @@
-"""The service port: a company that is bound to somebody outside is served by them, through the routes as they are."""
+"""The routed service port: a company bound to an external provider is served by it, through the unchanged routes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPERATOR_KEY = "ok-of-the-tests-and-of-nobody-else"
 
 @dataclass
 class Front:
-    """An engine whose verbs are routed, and somebody outside who may serve them."""
+    """An engine with routed verbs, and an external provider that may serve them."""
 
     engine: Engine
     there: KeepingProvider
@@ -69,7 +69,7 @@ class Front:
 
     @contextmanager
     def left(self) -> Iterator[list[tuple[str, str, str | None]]]:
-        """What the calls within leave: action, outcome and binding of each row."""
+        """Collect action, outcome and binding of each row that the block leaves."""
         before, found = len(self.rows()), list[tuple[str, str, str | None]]()
         yield found
         found += [
@@ -92,7 +92,7 @@ def front(location: str, there: KeepingProvider, runner: asyncio.Runner) -> Iter
     runner.run(engine.close())
 
 
-# --- through the real gateway -----------------------------------------------------------------------------------------
+# --- the real gateway -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_add_and_search_of_the_gateway_are_served_by_whom_the_company_is_bound_t
     assert kept.scope == Scope(subject="ana", app="default", project="default", conversation="one")
     assert (kept.metadata["role"], kept.metadata["sender"]) == ("user", "ana")
     stats = front.runner.run(front.memory().stats())
-    assert (stats.messages, stats.memories) == (0, 0)  # nothing of it is in our own store
+    assert (stats.messages, stats.memories) == (0, 0)  # nothing is in our own store
 
 
 def test_what_is_somebody_elses_or_of_another_conversation_or_app_is_not_shown(
@@ -152,7 +152,7 @@ def test_what_is_somebody_elses_or_of_another_conversation_or_app_is_not_shown(
     everything = gateway.post("/memories/search", json={**asked, "scope": ["all_user_memory"]}).json()["results"]
     assert [each["id"] for each in everything] == ["k1"]
     rows = [row for row in front.rows() if row.action == "search"]
-    assert [row.attribution and row.attribution.dropped for row in rows] == [1, 1]  # Bob's
+    assert [row.attribution and row.attribution.dropped for row in rows] == [1, 1]  # Bob's record
 
 
 def test_a_record_is_read_corrected_and_deleted_by_the_id_that_it_has_there(
@@ -198,7 +198,7 @@ def test_a_provider_that_is_down_is_a_problem_of_its_own_and_not_ours(front: Fro
     assert listed.status_code == 200  # the next call is served
 
 
-# --- a real service behind it -----------------------------------------------------------------------------------------
+# --- a real service as provider ---------------------------------------------------------------------------------------
 
 
 def bound_to(front: Front, url: str, **config: Any) -> None:
@@ -209,7 +209,7 @@ def bound_to(front: Front, url: str, **config: Any) -> None:
 
 @pytest.fixture
 def installed(location: str, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
-    """A front with the providers that are installed, of which one speaks to another service."""
+    """A front with the installed providers, one of which calls another service."""
     monkeypatch.setenv("HOLDFAST_SECRET_UP", USER_KEY)
     for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
@@ -263,11 +263,11 @@ def test_a_service_that_fails_is_a_typed_error_in_time_and_in_the_trail(
     assert USER_KEY not in told
 
 
-# --- verb by verb -----------------------------------------------------------------------------------------------------
+# --- each verb --------------------------------------------------------------------------------------------------------
 
 
 def test_every_verb_about_memory_is_routed_and_no_other() -> None:
-    # What looks after the store, its users and its jobs is nobody's memory.
+    # Verbs that manage the store, its users and its jobs are not about memory.
     others = {
         Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK, Action.CREATE_USER, Action.REVOKE_USER,
         Action.LIST_USERS,

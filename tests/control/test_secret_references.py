@@ -1,4 +1,4 @@
-"""A secret is kept as a reference, whatever the provider that it is for lets pass. On both stores."""
+"""Secrets are stored as references, even if their provider accepts plain ones. On both stores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SERVER = {"type": "object", "properties": {"key": {"type": "string", "secret": T
 
 
 class LenientProvider(KeepingProvider):
-    """Says what is a secret, and takes whatever it is given. `makes` is what it makes of that."""
+    """Marks secrets in its schema and accepts any configuration. `makes` produces the result of `check`."""
 
     key = "lenient"
     makes: Callable[[Mapping[str, Any]], Any] = staticmethod(dict)
@@ -54,7 +54,7 @@ class LenientProvider(KeepingProvider):
 
 @pytest.fixture
 def lenient(monkeypatch: pytest.MonkeyPatch) -> LenientProvider:
-    """Found by its entry point, as anybody's is."""
+    """A provider that is found by its entry point, like any other."""
     provider = LenientProvider()
     monkeypatch.setattr(f"{__name__}.INSTALLED", provider, raising=False)
     return provider
@@ -159,7 +159,7 @@ def test_an_adapter_is_opened_with_the_secrets_by_their_paths(
 def test_a_plain_secret_that_is_in_the_store_all_the_same_is_not_used(
     lenient_desk: Desk, lenient: LenientProvider, runner: asyncio.Runner, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As after an update of a provider that marks more than before."""
+    """This happens after an update of a provider that marks more fields as secrets."""
     caplog.set_level(logging.DEBUG)
     grant = authorize(LOCAL_OPERATOR, Action.MANAGE_BINDINGS, Scope(space=ACME))
     stored = Binding(BindingId("bnd_1"), ACME, "mine", "lenient", {"server": {"key": CANARY}})

@@ -1,4 +1,4 @@
-"""What subscribers are given: the hooks that are switched on at the binding that serves, and its key."""
+"""Subscribers receive the hooks that are enabled at the serving binding, with the binding's key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(runner: asyncio.Runner) -> Run:
 
 @pytest.fixture
 def told(desk: Desk) -> list[HookEvent]:
-    """What a subscriber to everything has been given."""
+    """The events that a subscriber to all hooks received."""
     heard: list[HookEvent] = []
     desk.engine.hooks.subscribe("audience", sorted(CAPTURED), heard.append)
     return heard
@@ -167,7 +167,7 @@ def test_a_subscriber_that_blocks_its_loop_holds_up_no_other_call(desk: Desk, ru
         await desk.do(said("r1", HookKind.POST_RUN_CAPTURE))
         work = asyncio.create_task(desk.engine.crew.drain())
         assert await asyncio.to_thread(begun.wait, 60)
-        # It is at it, and will be until it is let go: whatever else is asked is answered meanwhile.
+        # The subscriber blocks until it is released; other calls are served meanwhile.
         await desk.do(said("r2", HookKind.MANUAL_CAPTURE))
         waited = not work.done()
         let_go.set()

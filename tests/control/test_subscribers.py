@@ -1,4 +1,4 @@
-"""Who subscribes to hooks: found by entry points, and none of them in the way of another."""
+"""Hook subscribers are found by entry points and do not block each other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from holdfast.ports.hooks import HookHandler
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
-    """Three packages beside us: one that works, one that breaks, one that asks for what cannot be."""
+    """Three installed packages: one works, one fails, one subscribes under an invalid name."""
     module = ModuleType("installed_hooks")
 
     def good(registry: HookRegistry) -> None:
@@ -80,11 +80,11 @@ def test_a_name_is_taken_once_until_it_is_given_back() -> None:
     registry.subscribe("a", [HookKind.POST_RUN_CAPTURE], print)
 
 
-EVENT: Any = None  # those who are told here do not look at it
+EVENT: Any = None  # the subscribers here ignore it
 
 
 async def told(handler: HookHandler, *, times: int = 1) -> list[BaseException | None]:
-    """What came of telling somebody, again and again."""
+    """Deliver an event to a subscriber several times, and return the outcomes."""
     registry = HookRegistry(list)
     registry.subscribe("somebody", [HookKind.MANUAL_CAPTURE], handler)
     try:
@@ -188,7 +188,7 @@ def test_one_that_never_comes_back_is_told_nothing_more_until_it_does(monkeypatc
             try:
                 await registry.deliver("stuck", EVENT)
                 break
-            except ProviderUnavailable:  # its threads have answered, and are about to end
+            except ProviderUnavailable:  # its threads have responded and are about to end
                 await asyncio.sleep(0.01)
         assert len(called) == bulkhead.MAX_LOST + 1
         await registry.close()
@@ -265,7 +265,7 @@ def test_a_process_ends_although_a_subscriber_hangs_for_an_hour(tmp_path: Path, 
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,  # a twelfth of what it hangs for
+        timeout=300,  # a twelfth of the time it hangs
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["failed: 1", "ended"]

@@ -1,4 +1,4 @@
-"""Whether a job can be tried again is told exactly as it is: whatever became of it, and of what it was to deliver."""
+"""`retry_available` of a job is exact, in every state of the job and of its delivery."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENDED_BADLY = (JobState.FAILED, JobState.CANCELLED)
 
 
 class Lives:
-    """Jobs that are queued, taken, lost, ended in each way, cancelled and tried again, in an order of chance."""
+    """Jobs that are queued, claimed, lost, finished in each way, cancelled and retried, in random order."""
 
     def __init__(self, desk: Desk, clock: SteppingClock, seed: int, run: Callable[[Any], Any]) -> None:
         self.desk, self.clock, self.run = desk, clock, run
@@ -74,7 +74,7 @@ class Lives:
         self.held += [] if held is None else [held]
 
     def end(self) -> None:
-        """As a worker ends it; or, of a delivery, as one does that says nothing of what it was to deliver."""
+        """Finish a job as a worker does. For a delivery, sometimes leave the delivery's own status unchanged."""
         if not self.held:
             return
         job = self.held.pop(self.chance.randrange(len(self.held)))
@@ -93,7 +93,7 @@ class Lives:
             if job.kind is JobKind.DELIVER and told < 0.8:
                 transaction.end_delivery(DeliveryId(job.record_ids[0]), became, now, None, None, tried=True)
 
-        with contextlib.suppress(LeaseLost):  # it was cancelled, or taken over: then nothing changed
+        with contextlib.suppress(LeaseLost):  # it was cancelled or taken over, so nothing changed
             self.write(change)
 
     def cancel(self) -> None:

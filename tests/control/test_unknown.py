@@ -1,4 +1,4 @@
-"""What nobody lived to write down: a crash between asking somebody outside and the outcome shows as `unknown`."""
+"""A crash between a call to an external provider and the record of its outcome shows as `unknown`."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_call_that_is_unknown_is_made_again_with_the_same_key_and_then_once(
     again = Capture(WHOLE, NOTE, text("The cat sat."), idempotency_key="k1")
     first = runner.run(desk.do(again))
     (asked,) = desk.hostile.asked
-    assert asked[1][0].idempotency_id == "k1"  # the provider can tell that it is the same
+    assert asked[1][0].idempotency_id == "k1"  # the provider can detect the repetition
     second = runner.run(desk.do(again))
     assert second.result == first.result
     assert len(desk.hostile.asked) == 1
@@ -116,8 +116,7 @@ def test_the_intent_is_in_the_store_while_the_provider_is_asked(desk: Desk, runn
 
 
 def test_what_was_cut_off_is_unknown_only_if_somebody_was_asked(desk: Desk, runner: asyncio.Runner) -> None:
-    """Wherever a caller goes away, there is one row, and it does not say that something may have been done outside
-    when nothing can have been."""
+    """A caller may go away at any point. One row is left, and it is `unknown` only if the provider was called."""
 
     async def cut_off(after: float) -> None:
         before, asked = len(await desk.rows()), len(desk.hostile.asked)

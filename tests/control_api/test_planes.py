@@ -1,4 +1,4 @@
-"""The control plane's two faces, and how they are opened and closed."""
+"""The blocking and the asynchronous control plane: same methods, opening and closing."""
 
 from __future__ import annotations
 

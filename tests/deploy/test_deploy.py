@@ -1,4 +1,4 @@
-"""What `deploy/` holds cannot be run everywhere, but much of what can be wrong with it can be seen."""
+"""Static checks of the files in `deploy/`, which cannot be run everywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.settings import Settings
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 _SECRET = re.compile(r"token|password|secret|key|credential", re.IGNORECASE)
-# A name, a version of at least two numbers, perhaps more of a tag, perhaps a digest.
+# A name, a version of at least two numbers, optionally more of a tag, optionally a digest.
 _PINNED = re.compile(r"[a-z0-9./-]+:v?\d+(\.\d+)+[\w.-]*(@sha256:[0-9a-f]{64})?")
 SETTINGS = {f"HOLDFAST_{name.upper()}" for name in Settings.model_fields}
 SHUTDOWN_SECONDS = GatewayConfig().shutdown_seconds

@@ -1,4 +1,4 @@
-"""What the pages of the control plane say to type can be typed, in that order."""
+"""Every command on the pages of the control plane runs, in page order."""
 
 from __future__ import annotations
 

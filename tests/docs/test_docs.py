@@ -1,4 +1,4 @@
-"""Documentation cannot lie: every snippet runs, and everything there is stands in the reference."""
+"""Every snippet of the documentation runs, and the reference is complete."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# What the pages call the server; a real one stands in for it.
+# The server's URL on the pages; a real server replaces it.
 _SERVER = "postgresql://holdfast:secret@localhost/memory"
-# The same for the gateway, and a user's key.
+# The gateway's URL and a user's key on the pages, replaced likewise.
 _GATEWAY, _KEY = "http://127.0.0.1:8010", "uk_…"
 _LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 
@@ -61,7 +61,7 @@ def test_every_shell_snippet_of_a_page_runs_in_order_against_a_gateway(page: Pat
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     script = "\n".join(_SHELL.findall(page.read_text("utf-8"))).replace("127.0.0.1:8010", f"127.0.0.1:{port}")
-    # `-f` makes curl fail on a refusal; `pipefail` tells the shell.
+    # `-f` makes curl fail on an error status; `pipefail` passes the failure on to the shell.
     script = "set -euo pipefail\n" + script.replace("curl -s ", "curl -sf ")
     command = [sys.executable, "-m", "holdfast", "serve", "--port", str(port), "--store", str(tmp_path / "memory.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as service:

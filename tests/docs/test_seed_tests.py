@@ -1,4 +1,4 @@
-"""docs/reference/seed-tests.md and the tests say the same: every requirement has its tests, and they are all listed."""
+"""docs/reference/seed-tests.md matches the tests: every requirement has tests, and all of them are listed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "seed-tests.md"
-# How many requirements each part of the two documents lists.
+# The number of requirements in each part of the two documents.
 PARTS = {
     "000.config": 7,
     "000.client": 4,
@@ -23,13 +23,13 @@ PARTS = {
 
 
 def listed() -> set[tuple[str, str]]:
-    """Requirement and test, as the page has them."""
+    """Return the pairs of requirement and test on the page."""
     rows = re.findall(r"^\| (\d{3}\.\w+\.\d+) \| [^|]+ \| ([^|]+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     return {(requirement, name) for requirement, cell in rows for name in re.findall(r"`([^`]+)`", cell)}
 
 
 def marked() -> set[tuple[str, str]]:
-    """Requirement and test, as the tests are marked."""
+    """Return the pairs of requirement and test marked in the tests."""
     return {pair for path in sorted((ROOT / "tests").rglob("test_*.py")) for pair in _marks(path)}
 
 

@@ -16,7 +16,7 @@ Refusal = Callable[..., InvalidDocument]
 
 @pytest.fixture
 def read() -> Read:
-    """Read a file as an edge would have it read."""
+    """Read a file as the gateway or the library would."""
 
     def reading(content: bytes, name: str = "file", media_type: str | None = None, **limits: float) -> Document:
         return asyncio.run(DocumentReader(Limits(**limits)).read(content, media_type, name))  # type: ignore[arg-type]
@@ -26,7 +26,7 @@ def read() -> Read:
 
 @pytest.fixture
 def refusal(read: Read) -> Refusal:
-    """How a file is refused; a failure of the test if it is not, or with any other error."""
+    """Return the `InvalidDocument` of a refused file; fail if it is read or raises another error."""
 
     def refusing(*given: object, **limits: object) -> InvalidDocument:
         with pytest.raises(InvalidDocument) as caught:

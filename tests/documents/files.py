@@ -1,4 +1,4 @@
-"""Small real files, made when a test runs: by the libraries that read them, or byte by byte."""
+"""Small real files, generated at test time: by the libraries that read them, or byte by byte."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pypdf import PdfReader, PdfWriter
 
 
 def pdf(*pages: Sequence[str], title: str | None = None) -> bytes:
-    """A PDF with a line of text for each text of each page."""
+    """A PDF; each string of a page is one line."""
     streams = []
     for lines in pages:
         shown = b" T* ".join(b"(" + line.encode("cp1252") + b") Tj" for line in lines)
@@ -22,7 +22,7 @@ def pdf(*pages: Sequence[str], title: str | None = None) -> bytes:
 
 
 def pdf_of_streams(streams: Sequence[bytes], *, title: str | None = None, filtered: bool = False) -> bytes:
-    """A PDF with these content streams, each on a page of its own."""
+    """A PDF with these content streams, one per page."""
     kids = " ".join(f"{4 + 2 * index} 0 R" for index in range(len(streams)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -64,7 +64,7 @@ def locked(content: bytes, *, user: str, owner: str) -> bytes:
 
 
 def pdf_bomb(megabytes: int) -> bytes:
-    """A page whose content is a few kilobytes, and that many megabytes when it is unpacked."""
+    """A page with a content stream of a few kilobytes that unpacks to this many megabytes."""
     packer = zlib.compressobj(9)
     block = b"(word) Tj " * (1024 * 1024 // 10)
     packed = b"".join(packer.compress(block) for _ in range(megabytes)) + packer.flush()
@@ -80,7 +80,7 @@ def word(fill: Callable[[Document], None]) -> bytes:
 
 
 def with_parts(content: bytes, parts: Mapping[str, bytes | Callable[[bytes], bytes]]) -> bytes:
-    """The archive with these parts put in, or made anew of what they were."""
+    """The archive with these parts added, replaced, or computed from their old content."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
         for entry in old.infolist():

@@ -1,4 +1,4 @@
-"""Chunks hold everything in order, are never empty or too long, and say where they stand."""
+"""Chunks hold all text in order, are never empty or too long, and name their section."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SENTENCE = "The quick brown fox jumps over the lazy dog. "
 
 
 def are_within(words: Iterable[str], text: Iterable[str]) -> bool:
-    """Whether all of them are there in this order, with others between them."""
+    """Check that the text holds all words in this order; others may come between them."""
     rest = iter(text)
     return all(word in rest for word in words)
 
@@ -64,7 +64,7 @@ def test_a_chunk_says_which_headings_it_stands_under() -> None:
     assert chunks[0].startswith("Guide\n\nSet-up\n\nThe quick")
     assert len(chunks) > 3
     assert all(chunk.startswith("Guide › Set-up\n\nThe quick") for chunk in chunks[1:-1])
-    # The rest of a section is not mixed with the next one, however short it is.
+    # The rest of a section is not merged with the next one, however short it is.
     assert chunks[-1].startswith("Guide\n\nUse\n\nThe quick")
 
 
@@ -109,7 +109,7 @@ SHAPES: dict[str, Callable[[int], list[DocumentBlock]]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_two_million_characters_take_ten_times_as_long_as_two_hundred_thousand(shape: str) -> None:
-    """By the processor's time of this thread, with room for noise: quadratic work would take a hundred times."""
+    """Measured in this thread's CPU time, with room for noise; quadratic work would take a hundred times as long."""
 
     def seconds(size: int) -> float:
         blocks = SHAPES[shape](size)

@@ -1,4 +1,4 @@
-"""The process that reads has little, sees nothing of ours, and however it ends, its parent goes on."""
+"""The reader process has few rights and sees none of our data; its parent survives any failure of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def program(source: str) -> list[str]:
     return [sys.executable, "-P", "-s", "-B", "-c", textwrap.dedent(source)]
 
 
-# As the reader's own program does: the engine is not imported, which would take longer than the test.
+# Skip importing the engine, as the reader's program does: the import would take longer than the test.
 WITHOUT_ENGINE = f"""
 import os, socket, subprocess, sys, types
 sys.modules["holdfast"] = types.ModuleType("holdfast")
@@ -47,7 +47,7 @@ def refused(source: str, document: bytes = b"document", limits: Limits = SMALL) 
     return caught.value.problem
 
 
-# --- what the child has -----------------------------------------------------------------------------------------------
+# --- rights of the child ----------------------------------------------------------------------------------------------
 
 
 def test_it_is_given_the_whole_document_and_its_whole_answer_is_taken() -> None:
@@ -105,7 +105,7 @@ def test_it_can_neither_write_nor_call_nor_start_anything(attempt: str, tmp_path
 
 
 def test_its_limits_cannot_be_raised_again_nor_files_written_beneath_python(tmp_path: Path) -> None:
-    """A file that was open before is like one that native code opens: only the process's limits stand before it."""
+    """A file opened earlier stands for one opened by native code: only the process's limits protect it."""
     source = f"""
     import resource
     from holdfast.documents.sandbox import confine
@@ -129,7 +129,7 @@ def test_its_limits_cannot_be_raised_again_nor_files_written_beneath_python(tmp_
     assert int(most["RLIMIT_NOFILE"]) <= 16
 
 
-# --- how it may end ---------------------------------------------------------------------------------------------------
+# --- failures of the child --------------------------------------------------------------------------------------------
 
 
 def test_memory_beyond_its_limit_is_refused() -> None:
@@ -149,7 +149,7 @@ def test_seconds_of_work_beyond_its_limit_are_refused() -> None:
 def test_one_that_never_answers_is_ended() -> None:
     waiting = Limits(wall_seconds=0.5)
     assert "more than 0.5 seconds" in refused("import time; time.sleep(600)", limits=waiting)
-    # It does not take the document either, which is larger than a pipe holds.
+    # The child does not read the document either, which is larger than a pipe's buffer.
     assert "more than 0.5 seconds" in refused("import time; time.sleep(600)", bytes(MEGABYTE), limits=waiting)
 
 

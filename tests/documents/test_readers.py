@@ -1,4 +1,4 @@
-"""Each reader on real small files: what a person would read in them comes out, in order, and nothing else."""
+"""Each reader on small real files: it returns the text that a person would read, in order, and nothing else."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_text_box_is_read_once(read: Read) -> None:
     assert text_of(read(files.word(fill))) == "Beside\n\nIn a box"
 
 
-# --- all of them ------------------------------------------------------------------------------------------------------
+# --- all readers ------------------------------------------------------------------------------------------------------
 
 
 def test_several_documents_are_read_at_once_and_without_a_loop() -> None:
@@ -233,7 +233,7 @@ def test_several_documents_are_read_at_once_and_without_a_loop() -> None:
 
 
 class Held(DocumentReader):
-    """Reads nothing until it is let go."""
+    """A reader that blocks until `free` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -257,7 +257,7 @@ def test_more_documents_than_can_wait_are_refused_at_once() -> None:
             for _ in range(3):
                 with pytest.raises(DocumentsBusy, match="trying again is safe"):
                     await reader.read(b"text", None, "p")
-            # Who waits no longer gives the place to another; a thread that reads still has its own.
+            # A cancelled waiter frees its place in the queue; a thread that is reading keeps its own.
             for task in (waiting[0], waiting[9]):
                 task.cancel()
             await asyncio.wait([waiting[0], waiting[9]])

@@ -1,4 +1,4 @@
-"""What cannot or must not be read is an `InvalidDocument` that names the field and says what to do."""
+"""A file that cannot or must not be read raises `InvalidDocument`, which names the field and says what to do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def letter(document: WordDocument) -> None:
 
 
 def outcome_of(content: bytes, name: str, limits: Limits | None = None) -> Document | str:
-    """What was read, or why it was refused: where both are right."""
+    """The document, or the reason for its refusal, where both are valid outcomes."""
     try:
         return asyncio.run(DocumentReader(limits).read(content, None, name))
     except InvalidDocument as error:
@@ -40,11 +40,11 @@ def outcome_of(content: bytes, name: str, limits: Limits | None = None) -> Docum
 
 
 def shortly(value: object) -> str:
-    """A file is no name for a test; Word's are packed anew each time, and differ."""
+    """Keep file contents out of test ids; generated Word files differ in every run."""
     return "file" if isinstance(value, bytes) else repr(value)[:20]
 
 
-# --- what it is, and what was said ------------------------------------------------------------------------------------
+# --- content, declared type and name ----------------------------------------------------------------------------------
 
 PLAIN = b"Just a few words."
 PDF = files.pdf(["hello"])
@@ -189,7 +189,7 @@ def test_an_archive_of_very_many_files_is_refused(refusal: Refusal) -> None:
 
 
 def test_a_directory_that_lies_about_a_size_does_not_help_a_bomb(refusal: Refusal) -> None:
-    """A gigabyte of zeros that calls itself a kilobyte is read for a kilobyte, and then refused."""
+    """A hundred megabytes of zeros declared as a kilobyte are read for a kilobyte, then refused."""
     content = bytearray(files.with_parts(WORD, {"word/document.xml": bytes(100 * MEGABYTE)}))
     size = (100 * MEGABYTE).to_bytes(4, "little")
     assert content.count(size) == 2

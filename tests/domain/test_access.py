@@ -1,4 +1,4 @@
-"""Who may do what, where: the whole table, and where the walls stand."""
+"""Access control: the whole permission table, and the boundaries between scopes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONTROL = {
     Action.READ_BINDINGS, Action.MANAGE_BINDINGS, Action.READ_OPERATIONS, Action.READ_DELIVERIES,
     Action.MANAGE_DELIVERIES, Action.MANAGE_JOBS, Action.READ_COSTS, Action.MANAGE_COSTS,
 }  # fmt: skip
-# A row per kind of actor: what it may not do, even in its own scope.
+# Per kind of actor: the actions denied even in its own scope.
 DENIED: dict[ActorKind, set[Action]] = {
     ActorKind.OPERATOR: set(),
     ActorKind.SYSTEM: set(),

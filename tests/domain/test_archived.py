@@ -1,4 +1,4 @@
-"""What leaves a store is read back as the same value, and nothing else is read at all."""
+"""Archived records are read back as the same values; anything else is refused."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_whatever_stands_in_the_place_of_a_part_is_understood_or_refused(archive
                 found = decode_record(_changed(whole, path, wrong), "home")
             except InvalidInput:
                 continue
-            # Understood: then it can be written and read again.
+            # An accepted record survives another round trip.
             assert decode_record(json.loads(canonical(encode_record(found))), "home") == found
 
 

@@ -1,7 +1,7 @@
-"""What becomes of candidates is what it should be, for every authority, plane, privacy and evidence.
+"""Verdicts on candidates, for every authority, plane, privacy and evidence.
 
-The rules are written out here a second time, as lists of names. `wrongs` compares them with the code over all that can
-be asked, and with each cell of the tables changed on purpose.
+The rules are written out here a second time, as lists of names. `wrongs` compares them with the code over all possible
+inputs, and with each cell of the tables changed on purpose.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def expected(
 
 
 def wrongs() -> Iterator[str]:
-    """Everything in which the tables and the lists above differ."""
+    """Yield every difference between the tables and the lists above."""
     rests_on = [(), *((each,) for each in Authority), (Authority.USER_ASSERTED, Authority.EXTERNAL_CONTENT)]
     for authority, target, privacy, evidence in product(Authority, TARGETS, CandidatePrivacy, rests_on):
         made = judge_candidate(authority, target, privacy, evidence)

@@ -1,4 +1,4 @@
-"""What is visible is what five gates let through, and the first that does not is the reason."""
+"""A capability is visible if all five gates are open; otherwise the first closed gate is the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from holdfast.errors import InvalidInput
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "profiles.md"
 FULL = profile_of("server-linux-dev-full")
 ESP = [name for name in PROFILES if name.startswith("esp-")]
-# The operations that a runtime has by its contract.
+# The operations of a runtime, as in its contract.
 OPERATIONS = """write recall project maintain inspect replay export import recover close capabilities commit_transcript
     finalize_turn_and_maintain replay_transcript request_transcript_lifecycle repair_transcript export_transcript
     export_space list_runtime_skills get_runtime_skill edit_runtime_skill set_runtime_skill_enabled
@@ -39,7 +39,7 @@ OPERATIONS = """write recall project maintain inspect replay export import recov
 
 @pytest.fixture
 def all_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if everything were built, so that the other gates are seen."""
+    """Mark everything as built, so that the other gates decide."""
     monkeypatch.setattr(capabilities, "OFFERS", tuple(replace(offer, built="holdfast:open") for offer in OFFERS))
 
 

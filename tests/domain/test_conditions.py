@@ -1,4 +1,4 @@
-"""Conditions: what can be compared with what, how large they may be, and that they survive being written down."""
+"""Conditions: valid comparisons, size limits, and the JSON round trip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A continuity snapshot is taken in only as it was exported."""
+"""A continuity snapshot is accepted only as it was exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Money: whole micros, rounded once, never added up across currencies; and usage that cannot hurt whoever counts it."""
+"""Costs: whole micros, rounded once, never summed across currencies; and hostile usage that cannot break accounting."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ cents = st.decimals(0, MAX_CENTS, allow_nan=False, allow_infinity=False)
 
 
 def nearest(exact: Fraction) -> int:
-    """Half to even, by the definition."""
+    """Round half to even, by the definition."""
     low = exact.numerator // exact.denominator
     rest = exact - low
     if rest == Fraction(1, 2):
@@ -132,7 +132,7 @@ def test_a_call_is_on_the_account_of_the_heaviest_of_what_it_took() -> None:
 
 
 class Impostor(str):
-    """Says one thing when looked at, and another when used."""
+    """A string whose comparison, hash and conversion raise."""
 
     def __eq__(self, other: object) -> bool:
         raise RuntimeError("compared")
@@ -156,7 +156,7 @@ class Claimed(Usage):
     pass
 
 
-# All that is not what a field takes: of hostile making, and of any other.
+# Values that are wrong for a field, hostile or not.
 ODD = [
     None, -1, -(10**40), 10**40, True, float("nan"), float("inf"), -float("inf"), -0.5, 1e308, "12", "", "x" * 10_000,
     "a\x00b", "\ud800", "\u202e", b"USD", object(), Impostor("USD"), Endless(a=1), [1], {"a": object()}, {1: 2},
@@ -166,7 +166,7 @@ ODD = [
 ]  # fmt: skip
 
 
-# By number, since they cannot even be shown.
+# Drawn by index, since some values cannot even be printed.
 chosen = st.integers(0, len(ODD) - 1)
 
 

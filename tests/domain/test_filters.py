@@ -1,4 +1,4 @@
-"""Filters as JSON: what they mean as a condition, and that what cannot be read is refused by its path."""
+"""Filters as JSON: their meaning as conditions, and the path in the error of an invalid filter."""
 
 from __future__ import annotations
 

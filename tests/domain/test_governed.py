@@ -1,4 +1,4 @@
-"""Transcripts: their keys and citations, what is fit to be one, how a turn lives, and what of a delivery is kept."""
+"""Transcripts: keys and citations, validation, turn states, and the part of a delivery that is committed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KEY = ConversationKey("home", "chat", "1")
 REF = HostOpaqueRef("desk", "ticket", "T-1", Relation.ORIGIN, RefVisibility.HOST_UI, "Broken heating")
 SAID = TranscriptMessage(MessageId("m1"), Role.USER, "It is cold.", Authority.USER_ASSERTED)
 TURN = TranscriptTurn(TurnId("t1"), 1, KEY, TranscriptState.ACTIVE, (SAID,), AT, (REF,))
-# Few characters, so that those which divide a citation are met often.
+# Few characters, so that the separators of citations are drawn often.
 NAMES = st.text(st.sampled_from("a/#%25=é"), min_size=1, max_size=6)
 
 # --- keys and citations -----------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def test_a_key_begins_the_citation_of_its_turns_and_messages() -> None:
 
 
 def parts_of(cited: str) -> list[str]:
-    """What a citation was made of, read back."""
+    """Split a citation into its parts."""
     key, *ids = cited.removeprefix("transcript:").split("#")
     named = [text.removeprefix(name) for text, name in zip(ids, ("turn=", "message="), strict=False)]
     return [unquote(part) for part in [*key.split("/"), *named]]
@@ -186,9 +186,9 @@ def test_only_a_turn_whose_raw_content_was_deleted_may_lack_its_texts() -> None:
             replace(TURN, state=state, messages=(bare,))
 
 
-# --- the life of a turn -----------------------------------------------------------------------------------------------
+# --- turn states ------------------------------------------------------------------------------------------------------
 
-# Written out once more: by state, what archive, restore, mask, delete_raw and review lead to.
+# The table written out again: by state, the results of archive, restore, mask, delete_raw and review.
 LIFE = {
     "active": ("archived", "active", "masked", "raw_deleted", "active"),
     "archived": ("archived", "active", "masked", "raw_deleted", "archived"),
@@ -217,7 +217,7 @@ def test_what_was_deleted_stays_deleted_whatever_is_asked_then(state: Transcript
 
 
 def shown(state: TranscriptState) -> set[tuple[str, str]]:
-    """All that some view shows of a turn in that state: view and text."""
+    """Return everything that any view shows of a turn in that state, as pairs of view and item."""
     turn = replace(TURN, state=state, host_refs=tuple(replace(REF, visibility=each) for each in RefVisibility))
     budget = TranscriptBudget(9, 9, 9, 9, 9)
     seen = {view: redact_turn(turn, view, budget) for view in View}
@@ -233,7 +233,7 @@ def test_only_a_restore_ever_shows_more(state: TranscriptState, transition: Tran
     assert then is None or shown(then) <= shown(state)
 
 
-# --- what of a delivery is committed ----------------------------------------------------------------------------------
+# --- committing a delivery --------------------------------------------------------------------------------------------
 
 U1, A1, U2, A2 = (
     Utterance(Role.USER, "Hello."),
@@ -318,7 +318,7 @@ def slow_overlap(tail: Sequence[Utterance], incoming: Sequence[Utterance]) -> in
 
 
 def test_the_overlap_is_the_longest_there_is() -> None:
-    """All pairs of histories of up to seven messages with two texts: enough for every way in which a match can fail."""
+    """All pairs of histories of up to seven messages with two texts: enough to cover every way a match can fail."""
     two = (Utterance(Role.USER, "a"), Utterance(Role.USER, "b"))
     histories = [history for length in range(8) for history in product(two, repeat=length)]
     wrong = [pair for pair in product(histories, histories) if overlap(*pair) != slow_overlap(*pair)]
@@ -344,7 +344,7 @@ def test_a_delivery_made_again_commits_nothing_and_leaves_no_gap(
 
 
 def test_the_overlap_of_long_histories_that_nearly_repeat_takes_steps_like_their_length() -> None:
-    """Comparing every length anew would take some fifty million comparisons here; this counts them."""
+    """Count the comparisons; comparing every length anew would take about fifty million."""
     compared = 0
 
     class Counted(Utterance):

@@ -1,4 +1,4 @@
-"""The manifest says what a store was made for, and lets nothing else open it."""
+"""The manifest records the purpose of a store; the store does not open for any other."""
 
 from __future__ import annotations
 

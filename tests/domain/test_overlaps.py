@@ -1,4 +1,4 @@
-"""What of a delivery is new where texts were deleted, tools spoke, or the same turn is delivered again."""
+"""The new part of a delivery after deleted texts, with tool messages, and when a turn is delivered again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DELIVERED = DeliveryStatus.DELIVERED
 
 
 def said(*texts: str) -> tuple[Utterance, ...]:
-    """User and assistant in turn; `u:`, `a:`, `t:` and `s:` say whose it is, and `-` that its text was deleted."""
+    """Parse utterances: the prefixes `u:`, `a:`, `t:` and `s:` give the role, and `-` is a deleted text."""
     roles = {"u": Role.USER, "a": Role.ASSISTANT, "t": Role.TOOL, "s": Role.SYSTEM}
     found = []
     for text in texts:
@@ -87,7 +87,7 @@ HISTORIES = st.lists(st.builds(Utterance, ROLES, st.sampled_from("ab")), min_siz
 def test_whatever_is_deleted_of_a_history_that_is_sent_again_nothing_of_it_comes_back(
     history: list[Utterance], data: st.DataObject
 ) -> None:
-    """The host sends all that was ever said and one question more; the history ends with an answer, as it does."""
+    """The host resends the whole history, which ends with an answer as usual, and one more question."""
     whole = [*history, Utterance(Role.ASSISTANT, "a")]
     gone = data.draw(st.sets(st.integers(0, len(whole) - 1)))
     tail = [Utterance(role, None if place in gone else text) for place, (role, text) in enumerate(whole)]
@@ -150,7 +150,7 @@ def test_a_delivery_with_tools_made_again_commits_nothing(tail: list[Utterance],
     assert decide_commit(delta, now) == CommitDecision((), SkippedReason.ALREADY_COMMITTED)
 
 
-# --- the same turn again ----------------------------------------------------------------------------------------------
+# --- repeated turns ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Profiles are ceilings: their numbers, what follows from them, and that nothing loosens them."""
+"""Profiles are ceilings: their numbers, the values derived from them, and that nothing raises them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from holdfast.domain.profiles import (
 from holdfast.errors import InvalidInput
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "profiles.md"
-# Written out a second time, so that a slip of the pen in the one table is seen: bytes as they are.
+# Written out a second time, to catch a typo in the table. Sizes are in bytes.
 # records events blob snapshot body source render maintenance cache wss | page refs redactions derived repair recent
 NUMBERS = {
     "esp-standalone-memory": "4096 2048 4194304 1048576 16384 2048 4096 2048 16 8 | 8 2 16 8 4 8",
@@ -162,7 +162,7 @@ def test_pressure_is_known_by_its_name() -> None:
 
 
 def table_under(heading: str) -> dict[str, list[str]]:
-    """The rows under a heading of the reference, by profile."""
+    """Return the rows under a heading of the reference, by profile."""
     text = REFERENCE.read_text("utf-8").split(f"## {heading}\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", text, re.MULTILINE)
     return {name: cells.split(" | ") for name, cells in rows}

@@ -1,4 +1,4 @@
-"""How memory reaches a model: one label, one line per record, within a budget."""
+"""Rendering memory for a model: one label, one line per record, within a budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arithmetic of ranking, apart from any record."""
+"""The arithmetic of ranking, without records."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ def test_who_leads_does_not_depend_on_the_order(given_scores: list[float], chanc
 
 
 def test_a_record_that_leads_is_not_held_back_by_its_surroundings() -> None:
-    """An aside matches by its own meaning; another record only stands beside something that holds a common word."""
+    """An aside matches by its own meaning; the other record is only next to one that contains a common word."""
     weights = effective_weights(Weights(), Traits(people=2, mean_length=20))
     raw = raw_of(vector=[0.9, 0.3, 0.2], window_words=[0.0, 0.3, 0.1], session_words=[0.0, 0.3, 0.3])
     even = normalize_rows(raw)
@@ -305,14 +305,14 @@ def test_what_nobody_has_is_not_given_to_leaders() -> None:
 
 
 def test_what_stands_apart_is_judged_by_itself_however_far_from_the_best_it_is() -> None:
-    """Each part of what is around a record is raised to its own match of the same kind, and never lowered."""
+    """Each context score of a record is raised to the record's own score of the same kind, and never lowered."""
     weights = effective_weights(Weights(), Traits(people=2, mean_length=20))
     raw = raw_of(
         vector=[0.0, 0.5, 1.0], window_vector=[1.0, 0.2, 0.0], words=[0.0, 0.25, 1.0], window_words=[1.0, 0.0, 0.2]
     )
     even = normalize_rows(raw)
     before = even.copy()
-    # So far down that it does not lead.
+    # With this lead, the record is too far down to be a leader.
     floor_context_scores(even, weights, 1e-9, floats(1, 1, 0.5))
     assert even[PARTS.index(Part.WINDOW_VECTOR)] == pytest.approx([1.0, 0.5, 0.5])
     assert even[PARTS.index(Part.WINDOW_WORDS)] == pytest.approx([1.0, 0.25, 0.5])
@@ -356,7 +356,7 @@ def test_how_far_a_record_stands_apart_is_a_share(one: list[float], other: list[
 
 
 def test_what_one_person_says_is_judged_less_by_its_surroundings() -> None:
-    """As far as with a text that is long enough; and a longer one by no less than before."""
+    """With one speaker, context weighs as little as for a long text; the weights of long texts do not change."""
     short = {people: effective_weights(Weights(), Traits(people=people, mean_length=10)) for people in (1, 2)}
     assert short[1][AROUND_AT] == pytest.approx(short[2][AROUND_AT] * np.float32(ALONE))
     assert short[1][VECTOR_AT] > short[2][VECTOR_AT]

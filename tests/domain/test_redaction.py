@@ -1,7 +1,7 @@
-"""Nothing that a view may not show is in what it shows, and the tables that decide it are what they should be.
+"""No view shows what it must not, and the tables that decide this are correct.
 
-What may be seen is written out here a second time, in another form than in the code. `wrongs` compares the two on any
-turn, by canaries: over random turns, over one of each kind, and with each cell of the tables changed on purpose.
+The rules are written out here a second time, in another form than in the code. `wrongs` compares the two on any turn,
+by canaries: over random turns, over one of each kind, and with each cell of the tables changed on purpose.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ KEY = ConversationKey("home", "chat", "1")
 WIDE = TranscriptBudget(*[1_000] * 5)
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "transcripts.md"
 
-# --- what may be seen, once more --------------------------------------------------------------------------------------
+# --- the rules, written out again -------------------------------------------------------------------------------------
 
 PRIVATE = {"soul_governance", "private_garden_internal"}
-# Of a reference, by view: the visibilities that are shown, and those of them that keep their label.
+# By view: the visibilities of references that are shown, and those of them that keep their label.
 SEEN = {
     "raw_owner_only": {"internal", "host_ui", "model_context", "operator_audit", "export"},
     "model_context": {"model_context"},
@@ -104,7 +104,7 @@ def label_reason(state: str, visibility: str, view: str) -> str | None:
 
 @dataclass
 class Expected:
-    """What should come of a turn in a view: the canaries to be seen, those never to be, the items, the counts."""
+    """The expected result for a turn in a view: visible canaries, hidden canaries, redactions and counts."""
 
     seen: set[str]
     hidden: set[str]
@@ -148,12 +148,12 @@ def canaries(text: str | None) -> set[str]:
 
 
 def told(result: RedactedTurn | RedactedSlice) -> str:
-    """Everything that a result says, as it would be printed and sent."""
+    """Return everything in a result, as it would be printed and sent."""
     return repr(result) + json.dumps(dataclasses.asdict(result), default=str)
 
 
 def wrongs(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> list[str]:
-    """What is wrong with what `view` shows of `turn`; nothing, if all is well."""
+    """Return the errors in what `view` shows of `turn`."""
     result, want = redact_turn(turn, view, budget), expected(turn, view, budget)
     everything = canaries(told(result))
     messages = {message.id: message for message in result.messages}
@@ -173,7 +173,7 @@ def wrongs(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> list[s
     return found
 
 
-# --- turns to look at -------------------------------------------------------------------------------------------------
+# --- turns ------------------------------------------------------------------------------------------------------------
 
 
 def message_of(place: int, authority: Authority, text: str = "said") -> TranscriptMessage:
@@ -213,7 +213,7 @@ def any_budget(chance: random.Random) -> TranscriptBudget:
 
 
 def one_of_each() -> Iterator[TranscriptTurn]:
-    """A turn in each state with a message of every authority, and references of every visibility."""
+    """Return a turn in each state, with a message of every authority and references of every visibility."""
     messages = [message_of(place, authority) for place, authority in enumerate(Authority)]
     pairs = [(visibility, labelled) for visibility in RefVisibility for labelled in (True, False)]
     refs = [ref_of(place, *pair, Relation.RELATED) for place, pair in enumerate(pairs)]
@@ -227,12 +227,12 @@ def all_wrongs() -> list[str]:
     return [f"{view}, {turn.state}: {wrong}" for turn in EACH for view in View for wrong in wrongs(turn, view, WIDE)]
 
 
-# --- nothing leaks ----------------------------------------------------------------------------------------------------
+# --- leaks ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_no_view_shows_what_it_may_not_and_none_lacks_what_it_may(seed: int) -> None:
-    """Ten times two thousand random turns, each in a random view with a random budget."""
+    """Two thousand random turns for each of ten seeds, each turn in a random view with a random budget."""
     chance = random.Random(seed)
     for number in range(2_000):
         turn, view, budget = any_turn(chance), chance.choice(list(View)), any_budget(chance)
@@ -292,7 +292,7 @@ def test_a_view_that_is_not_known_shows_nothing() -> None:
         assert canaries(str(refused.value)) == set()
 
 
-# --- a change of any cell is found ------------------------------------------------------------------------------------
+# --- changed cells ----------------------------------------------------------------------------------------------------
 
 
 def table_of(table: Any) -> list[tuple[Any, View]]:
@@ -315,7 +315,7 @@ MUTANTS = [
         for level in LEVELS
         if level is not REFERENCES[row][view]
     ),
-    # An open state has no reason to give, so that only whole rules take its place.
+    # An open state has no reason, so only whole rules replace it.
     *(
         pytest.param(STATES, row, view, rule, id=f"{row}-{view}-{rule.messages}-{rule.references.name}")
         for row, view in table_of(STATES)
@@ -381,7 +381,7 @@ def test_a_tightened_budget_is_within_both(one: TranscriptBudget, other: Transcr
 
 
 def pieces(result: RedactedTurn) -> set[object]:
-    """All that a turn shows, piece by piece."""
+    """Return all pieces that a turn shows."""
     return {*((m.id, m.text) for m in result.messages), *((r.index, r.ref) for r in result.host_refs)}
 
 
@@ -448,11 +448,11 @@ def test_the_turns_beyond_a_page_are_not_in_it() -> None:
     assert page.profile_budget_applied
 
 
-# --- the page that explains it ----------------------------------------------------------------------------------------
+# --- the documentation page -------------------------------------------------------------------------------------------
 
 
 def drawn(first: str) -> dict[str, list[str]]:
-    """The rows of the page's table whose first column is so named, by their first cell."""
+    """Return the rows of the page's table with this first column, by their first cell."""
     table = re.search(rf"^\| {first} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE.read_text("utf-8"), re.MULTILINE)
     assert table, f"the page has no table of {first}"
     rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in table.group(1).splitlines()]

@@ -1,4 +1,4 @@
-"""What of a configuration must be a reference to a secret: whatever its provider's schema marks, wherever it stands."""
+"""Configuration values that must be references to secrets: all that the provider's schema marks, at any depth."""
 
 from __future__ import annotations
 

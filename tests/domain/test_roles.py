@@ -1,4 +1,4 @@
-"""What each role may do, written out a second time: over every action, kind and role, in `authorize` and the gate."""
+"""Permissions of each role, written out a second time: every action, kind and role, in `authorize` and the gate."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_role_never_gives_more_than_its_kind_has(action: Action) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Probe(Read[None, bool]):
-    """Asks for nothing but to be let through."""
+    """A read that does nothing; only its authorization matters."""
 
     scope: Scope
 

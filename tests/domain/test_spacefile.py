@@ -1,4 +1,4 @@
-"""A file of a space is taken as whole only if it is."""
+"""A space file is accepted only if it is complete and undamaged."""
 
 from __future__ import annotations
 

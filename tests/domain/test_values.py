@@ -1,4 +1,4 @@
-"""Scopes, texts, times, numbers, metadata, targets and jobs: what is fit to be used, and what follows from it."""
+"""Scopes, texts, times, numbers, metadata, targets and jobs: validation and derived values."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_guarded_and_open_planes_are_all_planes() -> None:
     assert not GUARDED_PLANES & OPEN_PLANES
 
 
-# --- what to forget ---------------------------------------------------------------------------------------------------
+# --- forget targets ---------------------------------------------------------------------------------------------------
 
 ONE = {"ids": ("mem_1",), "conversation": "talk", "subject": "ana", "source": "web"}
 

@@ -1,4 +1,4 @@
-"""Who may ask for which view: every kind of actor, every partition, every view."""
+"""Access to views: every kind of actor, every partition, every view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's proposals, against real servers on loopback: some speak the protocol well, most of them badly."""
+"""A model's proposals from real servers on loopback; a few follow the protocol, most break it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def _curated(url: str, messages: Sequence[Message], options: dict[str, Any
 
 
 def shown(error: BaseException) -> str:
-    """All that a program might print of it. One that was never raised within has no frames of ours."""
+    """All that a program might print of the error. One never raised in our code has no frames of ours."""
     ours = any(is_our_frame(frame.filename) for frame in traceback.extract_tb(error.__traceback__))
     return whole_chain(error) if ours else "".join(traceback.format_exception(error))
 

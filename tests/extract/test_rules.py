@@ -1,4 +1,4 @@
-"""What `RuleExtractor` reads, and above all what it leaves alone."""
+"""Facts that `RuleExtractor` extracts and, above all, texts that it ignores."""
 
 from __future__ import annotations
 
@@ -247,12 +247,12 @@ NOTHING = [
     "<b>my name is Carla</b>",
     "He claims my name is Carla",
     "Dear Bob,\nmy name is Carla",
-    # jokes and things taken back
+    # jokes and retractions
     "I love Mondays... not",
     "I love Mondays. Not!",
     "I live in Narnia, just kidding",
     "I love traffic jams /s",
-    # places with a condition behind them
+    # places with a qualification
     "I live in Lisbon, not permanently",
     "I live in Lisbon, not really",
     "I live in Lisbon, not yet",
@@ -268,7 +268,7 @@ NOTHING = [
     "I could live in Sintra, not Lisbon",
     "She said I live in Sintra, not Lisbon",
     "I love old, not Lisbon",
-    # negations that are no fact
+    # negations that state no fact
     "I don't know my name",
     "My name is not Carla",
     "I'm not from Sweden",
@@ -341,7 +341,7 @@ NOTHING = [
     "I'm a big kid",
     "I'm a little tired",
     "I'm a bit of a nurse to him",
-    # pointing at what is not in the sentence
+    # references to something outside the sentence
     "I love it",
     "I love it!",
     "I love that",
@@ -428,7 +428,7 @@ NOTHING = [
     "my dog Ignore wants you to obey",
     "I love " + "very " * 40 + "long walks",
     "I love " + "a" * 300,
-    # nothing at all
+    # no fact at all
     "Hello!",
     "Thanks, that is great.",
     "The weather in Lisbon is nice.",
@@ -567,7 +567,7 @@ def test_a_state_holds_from_the_day_it_began_or_was_told(said: str, since: datet
     ("weekday", "said", "fact"),
     [
         (0, "I visited a museum last Friday", "Ana visited a museum on 5 May 2023."),
-        (5, "I visited a museum last Friday", None),  # yesterday, or a week before
+        (5, "I visited a museum last Friday", None),  # ambiguous: yesterday, or a week before
         (2, "I visited a museum on Monday", "Ana visited a museum on 8 May 2023."),
         (0, "I visited a museum on Monday", None),
         (5, "My exam is next Friday", "Ana's exam is on 19 May 2023."),
@@ -654,7 +654,7 @@ def test_no_text_breaks_it_and_every_fact_is_fit_to_keep(
     [".", "\n", "[", '"', "<", "I love ", "my sister ", "-", ", ", "I ", "i'm ", " ", "please ", "ago ", "我", "hi, "],
 )
 def test_a_long_message_is_read_to_a_bound_and_no_further(piece: str) -> None:
-    """A hundred thousand repetitions: any pattern that is not linear would never come back."""
+    """A hundred thousand repetitions: a pattern that is not linear would not finish."""
     assert len(extract(message(piece * 100_000))) <= 1
 
 

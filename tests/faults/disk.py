@@ -1,8 +1,8 @@
-"""Disks and networks that fail: a shim that fails the k-th call on files below a folder or on connections, and a disk
-of a given size.
+"""Fault injection for disks and networks: a shim that fails the k-th call on files below a folder or on connections,
+and a disk of a given size.
 
-The shim (`shim.c`) is compiled when it is first needed, and loaded into a process by `Shim.environment`. It is armed
-and disarmed by code, from the process itself or from its parent: both see the same page of memory.
+The shim (`shim.c`) is compiled on first use and loaded into a process by `Shim.environment`. Code arms and disarms it,
+in the process itself or in its parent: both map the same page of memory.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Call(IntFlag):
     REMOVE = 16
     RENAME = 32
     READ = 64
-    ANY = 127  # of a disk
-    NETWORK = 128  # of a connection to a server, wherever files are; such a connection is dead afterwards
+    ANY = 127  # any call on a disk
+    NETWORK = 128  # on a server connection, wherever files are; the connection is dead afterwards
 
 
 @dataclass(frozen=True)
 class Fault:
-    """How a call fails, and whether those after it do too, until somebody sees to it."""
+    """The way a call fails; if `sticky`, later calls fail too, until the shim is disarmed."""
 
     calls: Call
-    error: int = 0  # an errno; 0: half of what was given is written
+    error: int = 0  # an errno; 0: half of the data is written
     sticky: bool = False
-    later: int = 0  # with which errno those after it fail; the same unless given
+    later: int = 0  # the errno of later failures; `error` if 0
 
 
 FAULTS = {
@@ -78,7 +78,7 @@ class _Control(ctypes.Structure):
 
 
 class Shim:
-    """The shared page. Make it once with `made`, and by its path in every process that it is loaded into."""
+    """The shared page. Create it once with `made`; open it by path in each process that loads the shim."""
 
     def __init__(self, control: Path) -> None:
         self._path = control
@@ -98,7 +98,7 @@ class Shim:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Loads it into a process."""
+        """Variables that load the shim into a process."""
         return {"LD_PRELOAD": str(self._path.parent / "shim.so"), "FAULTS_CONTROL": self.path}
 
     def count(self, folder: str, calls: Call) -> None:
@@ -106,7 +106,7 @@ class Shim:
         self._arm("count", folder, Fault(calls), 0)
 
     def fail(self, folder: str, fault: Fault, at: int) -> None:
-        """From now on, count them, and fail the given one."""
+        """From now on, count these calls, and fail call number `at`."""
         self._arm("fail", folder, fault, at)
 
     def _arm(self, mode: str, folder: str, fault: Fault, at: int) -> None:
@@ -124,7 +124,7 @@ class Shim:
         self._control.shadow = os.path.realpath(shadow).encode()
 
     def disarm(self) -> tuple[int, int]:
-        """How many calls there were, and how many failed."""
+        """Stop; return the number of calls and of failures."""
         self._control.mode = _MODES["off"]
         return self._control.calls, self._control.failed
 
@@ -142,19 +142,19 @@ def _compiled(folder: Path) -> None:
 
 
 def cut_power(folder: Path, shadow: Path) -> None:
-    """Leave of each file what was synced of it, and nothing of those that never were. No process may be using them."""
+    """Reduce each file to its synced content and remove files that were never synced. No process may use them."""
     for path in folder.iterdir():
         path.unlink()
     for path in shadow.iterdir():
-        # A part of a copy: the sync had not returned yet.
+        # A partial copy: its sync had not returned yet.
         if not path.name.endswith(".part"):
             shutil.copy(path, folder / path.name)
 
 
 @contextlib.contextmanager
 def of_size(mebibytes: int) -> Iterator[Path]:
-    """A disk that holds no more than that, mounted on a new folder that anybody may use."""
-    # Not in pytest's own folders, which a server that runs as somebody else cannot reach.
+    """A disk of that size, mounted on a new folder that any user may use."""
+    # Not below pytest's folders: a server that runs as another user cannot reach them.
     folder = Path(tempfile.mkdtemp(prefix="holdfast-disk-"))
     folder.chmod(0o755)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=777", "tmpfs", str(folder)]

@@ -1,4 +1,4 @@
-"""A gateway as a process that can be killed, and callers that remember what they were told."""
+"""A gateway process that can be killed, and callers that record what was acknowledged."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from holdfast.settings import Settings
 
 
 def before_forks() -> None:
-    """The schemas of all routes are kept once they are made, which takes longer than all else that starts a service."""
+    """Build and cache the schemas of all routes, which takes most of a service's start-up time."""
     create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
 
 
 def serve(tell: Tell, location: str, embedder: str = "fake") -> None:
-    """The whole service on a port of the system's choice, which it tells."""
+    """Run the whole service on a free port, and report the port."""
     config = GatewayConfig(port=0, request_logs=False, rate_per_minute=0)
     sockets, metrics = server.listen(config), Metrics()
 
@@ -40,7 +40,7 @@ def serve(tell: Tell, location: str, embedder: str = "fake") -> None:
 
 @dataclass
 class Acknowledged:
-    """What callers were told is stored: the text of each message by its id."""
+    """Acknowledged messages: text by id."""
 
     texts: dict[str, str] = field(default_factory=dict)
     turns: int = 0
@@ -90,7 +90,7 @@ def turn_of(session: str, texts: list[str], turn: int) -> dict[str, object]:
 
 
 def post(connection: http.client.HTTPConnection, path: str, key: str, body: object) -> dict[str, list[str]]:
-    """The answer, which must be a good one."""
+    """Post; return the answer, which must be a success."""
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     connection.request("POST", path, json.dumps(body), headers)
     answer = connection.getresponse()

@@ -1,9 +1,9 @@
-"""What a store was promised, and a check that holds it to that.
+"""Records the promises made about a store and checks that the store keeps them.
 
-The `Ledger` keeps what `writers` told, over all runs on one store. What they were told to be done is there; what was
-under way when they died is there as a whole or not at all; indexes made anew are what they were.
+The `Ledger` collects the reports of `writers` over all runs on one store. Acknowledged calls are in the store; calls
+in flight when a writer died are there completely or not at all; rebuilt indexes equal the old ones.
 
-Nothing here knows which store it is.
+Works with any kind of store.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ from holdfast.ports import ListFilter, Store
 
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 FINGERPRINT = "fake:64:1"  # of the fake embedder
-# Beyond the lease of any job that a dead worker held.
+# Longer than the lease of any job that a dead worker held.
 _AHEAD = timedelta(minutes=2)
 
 
 class LaterClock:
-    """The time, a little later: leases of the dead have run out."""
+    """A clock that runs ahead, so that the leases of dead workers have expired."""
 
     def now(self) -> datetime:
         return datetime.now(UTC) + _AHEAD
 
 
-# --- what must be there -----------------------------------------------------------------------------------------------
+# --- expected content -------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Ledger:
-    """Everything that was promised about one store, and everything that was under way when a writer died."""
+    """Acknowledged calls on one store, and the calls in flight when a writer died."""
 
     messages: dict[str, str] = field(default_factory=dict)  # id to text
     memories: dict[str, list[str]] = field(default_factory=dict)  # id to the texts of its revisions
     subjects: dict[str, str] = field(default_factory=dict)  # id to subject
     forgotten: list[tuple[str, str]] = field(default_factory=list)  # subject and text
-    done: Counter[str] = field(default_factory=Counter)  # how often each verb has happened
-    uncertain: Counter[str] = field(default_factory=Counter)  # of verbs that leave nothing to be seen
+    done: Counter[str] = field(default_factory=Counter)  # completed calls per verb
+    uncertain: Counter[str] = field(default_factory=Counter)  # calls of verbs that leave no trace
 
     def note(self, said: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Take in what a writer said; the calls that were not acknowledged."""
+        """Take in a writer's lines; return the calls that were not acknowledged."""
         under_way: dict[str, dict[str, Any]] = {}
         for line in said:
             if "do" in line:
@@ -79,7 +79,7 @@ class Ledger:
             self.subjects[record_id] = call["subject"]
 
     def settle(self, call: dict[str, Any], kept: Kept) -> None:
-        """Decide whether a call that nobody acknowledged has happened: as a whole, or not at all."""
+        """Decide whether an unacknowledged call took effect; it must have done so completely or not at all."""
         verb = call["do"]
         if verb == "add":
             ids = [kept.by_text.get(text) for text in call["texts"]]
@@ -102,7 +102,7 @@ class Ledger:
         else:
             self.uncertain[verb] += 1
 
-    # --- holding a store to it ---
+    # --- checking a store ---
 
     async def check(self, place: Place, under_way: list[dict[str, Any]], chance: random.Random) -> None:
         place.settle()
@@ -114,14 +114,14 @@ class Ledger:
             self._check_operations(kept)
             await check_whole(store)
             async with holdfast.open_async(place.location, embedder="fake", work=False, clock=LaterClock()) as memory:
-                # Found at once, and among the best as soon as the vectors that a dead worker owes are made.
+                # Records are found at once, and rank high once the vectors left by a dead worker are made.
                 await self._check_search(memory, chance, top_k=1_000)
                 await memory.drain()
                 await self._check_search(memory, chance, top_k=20)
                 said = sorted(self.messages.values())
                 await check_rebuild(memory, store, chance.sample(said, min(3, len(said))))
                 self.done["rebuild"] += 1
-                # Once more: making the indexes anew must not be what mends or breaks a store.
+                # Check again: a rebuild must neither repair nor break a store.
                 await check_whole(store)
 
     def _check_records(self, kept: Kept) -> None:
@@ -131,13 +131,13 @@ class Ledger:
         assert written == self.memories
         for record_id, record in kept.records.items():
             if isinstance(record, MemoryRecord):
-                # What was extracted rests on messages that are there.
+                # Extracted memories rest on existing messages.
                 assert bool(record.evidence) == kept.is_extracted(record_id)
             else:
                 assert dict(record.metadata) == {"k": record.external_id.rpartition("x")[0]}  # type: ignore[union-attr]
 
     def _check_operations(self, kept: Kept) -> None:
-        """Every write that is there has its row, and every row its write."""
+        """Check that every write has its operation row, and every row its write."""
         for verb in ("add", "remember", "correct", "forget"):
             assert kept.succeeded[verb] == self.done[verb], f"{verb}: {kept.succeeded[verb]} {self.done[verb]}"
         for verb in ("flush", "rebuild"):
@@ -154,7 +154,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a store holds, read through its port."""
+    """A store's content, read through its port."""
 
     records: dict[str, Record]
     histories: dict[str, list[str]]
@@ -184,21 +184,21 @@ class Kept:
 
 
 async def check_whole(store: Store) -> None:
-    """No damage, and what the tables promise each other holds."""
+    """Assert that the store is undamaged and its tables are consistent with each other."""
     checked, findings = await store.read(EVERYTHING, lambda reader: reader.integrity(FINGERPRINT))
     assert checked
     assert not findings, findings
 
 
 async def check_rebuild(memory: AsyncMemory, store: Store, queries: Sequence[str] = ()) -> None:
-    """Indexes are derived: made anew from the texts, they are what they were, and find the same.
+    """Assert that indexes rebuilt from the texts equal the old ones and give the same results.
 
-    No vector may be owed any more.
+    No vector may be pending afterwards.
     """
     before = await _indexes(store), [await _answers(memory, query) for query in queries]
     rebuilt = await memory.rebuild()
     assert rebuilt.pending_vectors == 0
-    # The second view has grown over the rebuild, from what changed; the first was made at once.
+    # The second view has followed the rebuild incrementally; the first was built in one go.
     assert (await _indexes(store), [await _answers(memory, query) for query in queries]) == before
 
 

@@ -1,4 +1,4 @@
-"""What a test needs from the machine: missing, it is skipped with a reason, and in CI it fails."""
+"""Requirements of tests on the machine: if one is missing, the test is skipped with a reason; in CI it fails."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Where a store can be: somewhere to make, reopen, break and look at one, per kind of store.
+"""Locations of a store, per kind of store: create, reopen, break and inspect one.
 
-A test that takes the fixture `place` runs on every kind. Nothing in it knows which one it is, but for what
-`Place` says that a kind has.
+A test with the fixture `place` runs on every kind and knows the kind only through `Place`.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from holdfast.stores.sqlite import SqliteStore
 from postgres import ON_POSTGRES, AnyServer
 
 KINDS = ("sqlite", "postgres")
-ON_EACH = ("sqlite", ON_POSTGRES)  # the same, as parameters of tests
+ON_EACH = ("sqlite", ON_POSTGRES)  # as test parameters
 _PATIENCE_SECONDS = 60.0
 
 
 class Place(Protocol):
     kind: str
-    location: str  # what `holdfast.open` takes; a process of its own can take it as well
+    location: str  # for `holdfast.open`, in any process
 
     def store(self) -> contextlib.AbstractAsyncContextManager[Store]:
-        """The store itself, opened to be looked at."""
+        """The store itself, opened for inspection."""
 
     def settle(self) -> None:
-        """After a process was killed: wait until nothing that it began is under way any more."""
+        """After a kill, wait until nothing the process began is still running."""
 
 
 class SqlitePlace:
@@ -48,7 +47,7 @@ class SqlitePlace:
             await store.close()
 
     def settle(self) -> None:
-        """What it had not written is not written."""
+        """Nothing to wait for: a dead process writes no more."""
 
 
 class PostgresPlace:
@@ -67,7 +66,7 @@ class PostgresPlace:
             await store.close()
 
     def settle(self) -> None:
-        """The server may still be committing what a dead client asked for."""
+        """Wait: the server may still be committing work of a dead client."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while self._server.execute("SELECT 1 FROM pg_stat_activity WHERE application_name = 'faults'"):
             assert time.monotonic() < deadline, "the server still serves a dead client"

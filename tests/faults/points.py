@@ -1,4 +1,4 @@
-"""What happens at a failpoint: dying, failing, waiting, or being counted. Armed in the process that is to do it."""
+"""Actions at a failpoint: die, fail, wait or count. Arm them in the process that is to perform them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tally:
 
 
 def at(point: str, passage: int, act: Callable[[], None]) -> None:
-    """Do this when the point is reached for the n-th time from now, counted from one, and only then."""
+    """Act once: at the n-th passage of the point from now on, counted from one."""
     assert point in failpoints.POINTS, f"there is no failpoint {point}"
     lock, seen = threading.Lock(), 0
 

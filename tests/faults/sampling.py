@@ -1,12 +1,12 @@
-"""Which of many calls fail, when not every one can."""
+"""Samples of the calls to fail, for runs that cannot fail every one."""
 
 from __future__ import annotations
 
 
 def spread(calls: int, most: int, phase: float = 0.0) -> list[int]:
-    """At most so many of the calls: the first, the last, and others evenly between them.
+    """At most `most` of the calls: the first, the last, and others evenly spaced between them.
 
-    The phase, a part of a step from 0 to 1, moves those between: samples of other phases have other calls.
+    `phase`, from 0 to 1 of a step, shifts those in between, so that different phases sample different calls.
     """
     if calls <= most:
         return list(range(1, calls + 1))

@@ -1,5 +1,5 @@
-/* Fails the k-th call of a kind on files below a folder, or on connections to a server. Loaded before the C library, told what to do through a shared
- * page of memory (`disk.py` has the other side of it). While it is not armed, it only passes calls on. */
+/* Fails the k-th call of a kind on files below a folder, or on connections to a server. It is preloaded before the C
+ * library and controlled through a shared page of memory (by `disk.py`). Unarmed, it only passes calls on. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,15 +25,15 @@ enum { OFF = 0, COUNT = 1, FAIL = 2 };
 
 struct control {
     uint32_t mode;
-    uint32_t kinds;  /* which calls count */
-    uint32_t at;     /* the first that fails, counted from one */
-    uint32_t sticky; /* whether those after it fail as well */
-    int32_t error;   /* with which errno; none: it writes half of what it was given */
-    int32_t later;   /* with which errno those after it fail, if it is sticky */
+    uint32_t kinds;  /* the calls to count */
+    uint32_t at;     /* the first call that fails, counted from one */
+    uint32_t sticky; /* true: later calls fail, too */
+    int32_t error;   /* the errno; 0: write half of the data */
+    int32_t later;   /* the errno of later failures, if sticky */
     uint32_t calls;
     uint32_t failed;
     char folder[PATH_MAX];
-    char shadow[PATH_MAX]; /* where copies of files are kept as they were last synced; none if empty */
+    char shadow[PATH_MAX]; /* folder for copies of files as last synced; none if empty */
 };
 
 static struct control *control;
@@ -62,7 +62,7 @@ static int below_fd(int fd) {
     return below(path);
 }
 
-/* 0: go on. -1: fail, errno is set. 1: do half of it. */
+/* 0: pass on. -1: fail; errno is set. 1: do half of it. */
 static int decide(uint32_t kind) {
     uint32_t call = __atomic_add_fetch(&control->calls, 1, __ATOMIC_SEQ_CST);
     if (control->mode != FAIL || call < control->at || (call > control->at && !control->sticky)) return 0;
@@ -109,7 +109,7 @@ WRITES(pwritev64, (int fd, const struct iovec *parts, int count, off64_t at), (f
 ON_FD(READ, ssize_t, read, (int fd, void *data, size_t size), (fd, data, size))
 ON_FD(READ, ssize_t, pread, (int fd, void *data, size_t size, off_t at), (fd, data, size, at))
 ON_FD(READ, ssize_t, pread64, (int fd, void *data, size_t size, off64_t at), (fd, data, size, at))
-/* The folder was synced: files that were removed from it before stay removed. */
+/* The folder was synced: files removed before that stay removed. */
 static void drop_removed(void) {
     char copy[PATH_MAX], original[PATH_MAX];
     DIR *copies = opendir(control->shadow);
@@ -123,7 +123,7 @@ static void drop_removed(void) {
     closedir(copies);
 }
 
-/* Keep a copy of a file that was just synced: it is all of it that a power cut leaves. */
+/* Copy a file that was just synced: a power cut leaves only this. */
 static void keep(int fd) {
     char link[64], path[PATH_MAX], part[PATH_MAX + 8], copy[PATH_MAX];
     struct stat about;
@@ -144,10 +144,10 @@ static void keep(int fd) {
     ssize_t got;
     for (; (got = pread(fd, buffer, sizeof buffer, at)) > 0; at += got)
         if (write(target, buffer, got) != got) abort();
-    /* Opened for writing alone. To open it once more would cost the process its locks on it. */
+    /* Opened write-only. Opening it again and closing it would release the process's locks on it. */
     if (got < 0) abort();
     close(target);
-    /* At once: whoever is killed leaves the old copy or the new one. */
+    /* Atomic: a killed process leaves the old copy or the new one. */
     if (rename(part, copy) != 0) abort();
 }
 
@@ -169,7 +169,7 @@ ON_FD(TRUNCATE, int, fallocate, (int fd, int mode, off_t at, off_t size), (fd, m
 ON_FD(TRUNCATE, int, fallocate64, (int fd, int mode, off64_t at, off64_t size), (fd, mode, at, size))
 
 int posix_fallocate(int fd, off_t at, off_t size) {
-    /* It answers with the error instead of setting it. */
+    /* Returns the error instead of setting errno. */
     return fate(TRUNCATE, fd) ? errno : NEXT(posix_fallocate)(fd, at, size);
 }
 
@@ -204,7 +204,7 @@ OPENS(open64, (const char *path, int flags, ...), path, flags)
 OPENS(openat, (int folder, const char *path, int flags, ...), folder, path, flags)
 OPENS(openat64, (int folder, const char *path, int flags, ...), folder, path, flags)
 
-/* Whether the other end of it has an address: pairs of sockets within a process have none. */
+/* True if the peer has an address: socket pairs within a process have none. */
 static int to_a_server(int fd) {
     struct sockaddr_storage peer;
     socklen_t length = sizeof peer;
@@ -212,7 +212,7 @@ static int to_a_server(int fd) {
     return peer.ss_family != AF_UNIX || length > sizeof(sa_family_t);
 }
 
-/* A connection that failed is dead in both directions, and the server learns it too. */
+/* A failed connection is dead in both directions, and the server notices it, too. */
 static int cut(int fd) {
     if (!wanted(NETWORK) || !to_a_server(fd) || !decide(NETWORK)) return 0;
     int error = errno;

@@ -1,6 +1,6 @@
-"""All that a store holds, as one value to compare: what was said and learned, and nothing that differs by chance.
+"""The content of a store, as one value to compare, without anything that differs by chance.
 
-Ids and the moments of recording differ between two runs of the same calls; so records are named by what they say.
+Ids and recording times differ between two runs of the same calls, so records are identified by their text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Snapshot = frozenset[tuple[Any, ...]]
 
 
 async def snapshot(store: Store, space: str | None = None) -> Snapshot:
-    """Of the whole store, or of one space of it, whose name does not matter then."""
+    """Take a snapshot of the whole store, or of one space without its name."""
     grant = EVERYTHING if space is None else authorize(SYSTEM, Action.WORK, Scope(space=space))
     found = await store.read(grant, _taken)
     return found if space is None else frozenset(_without_space(each) for each in found)

@@ -1,8 +1,8 @@
-"""Concurrent random work that says what it is about to do, and what it was promised.
+"""Concurrent random work that reports each call before it and each acknowledgement after it.
 
-A writer runs in a process of its own (`zygote`), opens the store, and works from several tasks at once. It tells a line
-before each call and another after the call has returned: what the second says must be there after any crash, and what
-only the first says must be there as a whole or not at all (`ledger`).
+A writer runs in a separate process (`zygote`), opens the store, and works from several tasks at once. It reports a line
+before each call and another when the call has returned. After any crash, acknowledged calls must be in the store;
+calls that were only announced must be there completely or not at all (`ledger`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from postgres import Server
 
 TASKS = 4
 BATCH = 5
-MAX_CALLS = 150  # of each task: then the writer ends by itself
+MAX_CALLS = 150  # per task; then the writer ends by itself
 MAX_ACKNOWLEDGED = 60
 _PLACES = ("Lisbon", "Porto", "Oslo", "Kyoto", "Quito")
 _REST_SECONDS = 0.05
 
 
 class _Writer:
-    """One task: random work on records of its own, each call announced before and acknowledged after."""
+    """One task: random work on its own records; each call is announced before and acknowledged after."""
 
     def __init__(self, memory: AsyncMemory, tell: Tell, name: str, chance: random.Random) -> None:
         self._memory = memory
@@ -42,7 +42,7 @@ class _Writer:
         self._subject = f"s{chance.randrange(3)}"
 
     async def work(self, *, patient: bool) -> None:
-        """`patient` writers take an error of the store for what may happen, and go on with something else."""
+        """Make random calls. A `patient` writer tolerates store errors and goes on with another call."""
         choices: list[Callable[[str], Any]] = [self._add] * 5 + [self._remember] * 3 + [self._correct] * 4
         choices += [self._forget_messages, self._forget_memory, self._flush, self._search, self._list]
         choices += [self._rebuild] * self._chance.randint(0, 1)
@@ -75,7 +75,7 @@ class _Writer:
         if not self._memories:
             return
         memory_id = self._chance.choice(list(self._memories))
-        # Taken out until it is known how it stands.
+        # Removed until the outcome is known.
         text, revision = f"A better fact called {key}.", self._memories.pop(memory_id)
         self._tell(do="correct", key=key, subject=self._subject, id=memory_id, text=text)
         memory = await self._memory.correct(memory_id, text, subject=self._subject, expected_revision=revision)
@@ -141,11 +141,11 @@ def write(
     point: str | None = None,
     passage: int = 1,
 ) -> None:
-    """Work until killed, at a named point if one is given, or until everything is done."""
+    """Work until everything is done, or until killed: at the named point, if one is given."""
     asyncio.run(_write(tell, location, run, seed, patient, local, point, passage))
 
 
-# --- the one who kills ------------------------------------------------------------------------------------------------
+# --- killing writers --------------------------------------------------------------------------------------------------
 
 
 def start_writer(zygote: Zygote, location: str, run: str, chance: random.Random, **how: Any) -> Child:
@@ -153,7 +153,7 @@ def start_writer(zygote: Zygote, location: str, run: str, chance: random.Random,
 
 
 def killed_at_random(zygote: Zygote, location: str, run: str, chance: random.Random) -> list[Line]:
-    """Let a writer work on the store, and kill it at a random moment; what it told."""
+    """Let a writer work on the store, kill it at a random time, and return the lines it reported."""
     # Some die while they open the store, the others between or within their calls.
     enough = chance.choice((0, chance.randint(1, MAX_ACKNOWLEDGED)))
     child = start_writer(zygote, location, run, chance, local=chance.random() < 0.7)
@@ -175,7 +175,7 @@ def killed_at_random(zygote: Zygote, location: str, run: str, chance: random.Ran
 def killed_after_its_server(
     zygote: Zygote, location: str, run: str, chance: random.Random, server: Server
 ) -> list[Line]:
-    """Let a writer work, kill its server and start that again, see that the writer goes on, and kill it as well."""
+    """Let a writer work, kill and restart its server, check that the writer goes on, and kill it too."""
     child = start_writer(zygote, location, run, chance, local=chance.random() < 0.7, patient=True)
     server_dies = chance.randint(1, MAX_ACKNOWLEDGED)
     dies = server_dies + chance.randint(1, MAX_ACKNOWLEDGED // 2)
@@ -195,7 +195,7 @@ def killed_after_its_server(
 
 
 def killed_at(zygote: Zygote, location: str, run: str, chance: random.Random, point: str, passage: int) -> list[Line]:
-    """Let a writer work on the store until it dies at the point; what it told."""
+    """Let a writer work until it dies at the point; return the lines it reported."""
     child = start_writer(zygote, location, run, chance, local=False, point=point, passage=passage)
     told = child.wait()
     assert child.killed, f"{point} was not reached {passage} times, or the writer failed: see its traceback above"

@@ -1,8 +1,8 @@
-"""Processes that cost little to start, and to kill.
+"""Processes that are cheap to start and to kill.
 
-A `Zygote` is a process that has everything imported and no threads; it forks one child per order. A child calls a
-function of a module that it finds by name, with `tell` as its first argument: each thing told is a line to the parent,
-written at once, so what was told before a kill is known after it.
+A `Zygote` is a process that has imported everything and has no threads; it forks one child per order. A child calls a
+function of a module that it imports by name, with `tell` as first argument: each call of it writes a line to the parent
+at once, so everything told before a kill is known after it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LARGEST_ORDER = 1 << 16
 
 
 class Child:
-    """A process that does what it was told to, and says so."""
+    """A process that runs one order and reports lines."""
 
     def __init__(self, read_fd: int) -> None:
         self._fd = read_fd
@@ -46,7 +46,7 @@ class Child:
         self.pid = int(self._line()["pid"])
 
     def lines(self) -> Iterator[Line]:
-        """What it tells, until it has ended."""
+        """The lines it reports, until it has ended."""
         while self.status is None:
             line = self._line()
             if "ended" in line:
@@ -56,7 +56,7 @@ class Child:
                 yield line
 
     def wait(self) -> list[Line]:
-        """Everything that it still tells."""
+        """Its remaining lines."""
         return list(self.lines())
 
     def kill(self) -> None:
@@ -90,12 +90,12 @@ class Child:
 
 
 class Zygote:
-    """The parent's end of it."""
+    """The parent's end of the zygote."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         here = Path(__file__).parents[1]
         paths = os.pathsep.join([str(here), str(here / "reliability"), *(path for path in sys.path if path)])
-        # A library that starts threads when it is loaded could not be forked.
+        # A library that starts threads when it is loaded cannot be forked.
         quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
@@ -116,7 +116,7 @@ class Zygote:
             zygote.close()
 
     def start(self, call: str, **arguments: Any) -> Child:
-        """Call `module:function` with these arguments, which must be JSON, in a process of its own."""
+        """Call `module:function` with these arguments, which must be JSON, in a new process."""
         reading, writing = os.pipe()
         order = json.dumps({"call": call, "arguments": arguments}).encode()
         assert len(order) < _LARGEST_ORDER
@@ -127,7 +127,7 @@ class Zygote:
         return child
 
     def run(self, call: str, **arguments: Any) -> list[Line]:
-        """The same, to its end, which must be a good one; what it told."""
+        """Call it, wait until it succeeds, and return the lines it reported."""
         child = self.start(call, **arguments)
         told = child.wait()
         assert child.succeeded, f"{call} ended with {child.status}: see its traceback above"
@@ -149,7 +149,7 @@ class Zygote:
 
 def _serve(orders: socket.socket) -> None:
     _warm_up()
-    waiting: dict[int, tuple[int, int]] = {}  # from the handle of a child to its id, and to where its lines go
+    waiting: dict[int, tuple[int, int]] = {}  # from a child's handle to its pid and the descriptor of its lines
     with selectors.DefaultSelector() as selector:
         selector.register(orders, selectors.EVENT_READ)
         while True:
@@ -166,7 +166,7 @@ def _serve(orders: socket.socket) -> None:
                     selector.unregister(key.fd)
                     pid, fd = waiting.pop(key.fd)
                     _, status = os.waitpid(pid, 0)
-                    # After its death: behind everything that it told.
+                    # Sent after its death, so it follows everything the child told.
                     with contextlib.suppress(BrokenPipeError):
                         _tell(fd, ended=status)
                     os.close(fd)
@@ -174,7 +174,7 @@ def _serve(orders: socket.socket) -> None:
 
 
 def _warm_up() -> None:
-    """Whatever is imported, compiled or filled on first use is so before the first fork. It leaves no thread."""
+    """Import, compile and cache everything that first use would, before the first fork. Leaves no thread."""
 
     for apart in (
         "holdfast.stores.postgres",
@@ -197,7 +197,7 @@ def _warm_up() -> None:
 
 @cache
 def _imported(name: str) -> ModuleType:
-    """A module, and what it says to do once, before any child of it is forked."""
+    """Import a module and run its `before_forks`, once, before any of its children is forked."""
     module = importlib.import_module(name)
     getattr(module, "before_forks", lambda: None)()
     return module
@@ -214,14 +214,14 @@ def _forked(order: dict[str, Any], fd: int) -> int:
         _tell(fd, pid=os.getpid())
         found(lambda **line: _tell(fd, **line), **order["arguments"])
         code = 0
-    except BaseException:  # noqa: BLE001 - told to whoever reads the output
+    except BaseException:  # noqa: BLE001 - printed to the output
         traceback.print_exc()
     finally:
         os._exit(code)
 
 
 def _tell(fd: int, **line: Any) -> None:
-    # One write of less than PIPE_BUF bytes is never torn, whichever thread it comes from.
+    # One write of less than PIPE_BUF bytes is atomic, also between threads.
     os.write(fd, (json.dumps(line) + "\n").encode())
 
 

@@ -13,7 +13,7 @@ from blank import blank
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """One per module, with an operator's token; each test uses users of its own."""
+    """One gateway per module, with an operator's token; each test uses its own users."""
     place: Path = tmp_path_factory.mktemp("gateway") / "memory.db"
     with serving(place, token=TOKEN) as found:
         yield found
@@ -21,12 +21,12 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 @pytest.fixture
 def visitor(gateway: Gateway, request: pytest.FixtureRequest) -> Visitor:
-    """A user that only this test has."""
+    """A user of this test only."""
     return gateway.user(f"user of {request.node.name}"[:200])
 
 
 @pytest.fixture
 def open_gateway(tmp_path: Path) -> Iterator[Gateway]:
-    """On loopback, without a token: anybody may sign up."""
+    """A gateway on loopback without a token: anyone may sign up."""
     with serving(blank(tmp_path / "memory.db")) as found:
         yield found

@@ -28,7 +28,7 @@ MOMENT = 1_780_000_000_000
 
 @dataclass(frozen=True)
 class Visitor:
-    """A user with its key, and the requests that it would send."""
+    """A user with its key, and the requests that it sends."""
 
     http: httpx2.Client
     user_id: str
@@ -98,9 +98,9 @@ def serving(
     providers: Providers | None = None,
     **options: Any,
 ) -> Iterator[Gateway]:
-    """Without `work`, what is queued stays so."""
+    """Run a gateway in a thread. Without `work`, queued jobs stay queued."""
     config = GatewayConfig(**{"operator_token": token, "request_logs": False, **options})
-    # Named as TCP: asyncio sends small answers at once only on sockets that say so.
+    # The protocol is named because asyncio sets TCP_NODELAY only on sockets that name TCP.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     listening.listen()

@@ -1,4 +1,4 @@
-"""A gateway's configuration is right or is not made."""
+"""A gateway's configuration is valid or is not created."""
 
 from __future__ import annotations
 

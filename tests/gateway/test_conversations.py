@@ -1,4 +1,4 @@
-"""What an agent does in every turn: add, flush, search, with the shapes of seed 000."""
+"""The calls of every agent turn: add, flush, search, with the schemas of seed 000."""
 
 from __future__ import annotations
 

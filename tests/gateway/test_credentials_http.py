@@ -1,4 +1,4 @@
-"""Keys of agents and operators over HTTP: what they open, what they are told where they open nothing, and when."""
+"""Keys of agents and operators over HTTP: the access they give, refusals elsewhere, and immediate revocation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHARTER = {"kind": "operator", "role": "admin"}
 
 
 def let_in(gateway: Gateway, name: str, space: str = "acme", **rights: Any) -> str:
-    """A key, made as the command line makes it against a server."""
+    """A key, created as the command line does against a server."""
     with holdfast.open(gateway.url, key=TOKEN) as memory:
         made = memory.create_user(name, space=space, **rights)
         key = made.key or memory.rotate_user(name, space=space, **rights).key
@@ -67,7 +67,7 @@ def test_the_routes_of_users_say_what_another_key_is_for(gateway: Gateway, kind:
         assert f"the key of the {kind} 'lost'" in answer.json()["detail"]
         assert "/companies" in answer.json()["detail"]
         assert key not in answer.text
-    # Somebody else's name beside it is as wrong as ever.
+    # Another user's name with this key is refused as usual.
     assert gateway.http.post("/memories/search", json={**signed("ana", key), "query": "ink"}).status_code == 401
 
 

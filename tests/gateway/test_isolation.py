@@ -1,6 +1,6 @@
-"""Nobody sees what is not theirs: every route, as each of six users in each of three apps, looking for the others.
+"""Isolation over HTTP: every route, called by each of six users in each of three apps, looking for the others' data.
 
-The routes come from the table itself. One without a probe here, or without a rule, fails.
+The routes come from the route table. A route without a probe or an access rule fails.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ROUTES = sorted({(method, route.path) for route in table() for method in route.m
 
 @dataclass
 class Home:
-    """One user in one app: what it stored, under a word that nobody else has."""
+    """One user in one app, and the ids of its records, which contain a unique word."""
 
     visitor: Visitor
     canary: str
@@ -229,7 +229,7 @@ def _external(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Respons
 
 
 def _verb(action: str) -> Probe:
-    """The library's verbs: in the scope of somebody else, and in one's own with ids of somebody else."""
+    """Probe a library verb: in another user's scope, and in the caller's own scope with another user's ids."""
 
     def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
         answers = []
@@ -282,7 +282,7 @@ def _verb_body(action: str, mine: Home, theirs: Home, subject: str | None) -> di
 
 
 def _everos(path: str, *bodies: Callable[[Home, Home], dict[str, Any]]) -> Probe:
-    """EverOS's routes: in one's own name, and in somebody else's."""
+    """Probe an EverOS route: in the caller's own name, and in another user's."""
 
     def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
         me = mine.visitor
@@ -303,7 +303,7 @@ _SOURCE = {"source": {"kind": "run", "run_id": "r"}, "payload": {"text": "Mine."
 
 
 def _company_body(path: str, theirs: Home) -> dict[str, Any]:
-    """What a route of a company takes, about somebody else's records where it can be."""
+    """The body for a company's route, with another user's records where it takes any."""
     bodies: dict[str, dict[str, Any]] = {
         "/capture": _SOURCE,
         "/hooks/{kind}": {"hook_id": theirs.ids["message"], **_SOURCE},
@@ -319,7 +319,7 @@ def _company_body(path: str, theirs: Home) -> dict[str, Any]:
 
 
 def _company(method: str, path: str) -> Probe:
-    """A company's routes: in the scope of somebody else, of nobody, and in one's own with ids of somebody else."""
+    """Probe a company's route: in another user's scope, in none, and in the caller's own with another user's ids."""
 
     def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
         named = {
@@ -413,7 +413,7 @@ def test_every_route_says_who_may_call_it_and_has_a_probe() -> None:
 
 
 def walled(mine: Home, other: Home, route: tuple[str, str]) -> bool:
-    """Apps are rooms of one user's memory, which a company's routes show as one."""
+    """True if the route must keep the two apart. Apps divide one user's memory, but not on a company's routes."""
     return not route[1].startswith("/companies/") or mine.visitor.user_id != other.visitor.user_id
 
 
@@ -421,7 +421,7 @@ def walled(mine: Home, other: Home, route: tuple[str, str]) -> bool:
 def test_nobody_gets_to_see_anybody_elses_words(village: Village, route: tuple[str, str]) -> None:
     for mine in village.homes.values():
         others = [other for other in village.others(mine) if walled(mine, other, route)]
-        # Only a search has a scope; every other route is asked once by each.
+        # Only a search has a scope; each home calls every other route once.
         for index, scope in enumerate(SCOPES if route[1] == "/memories/search" else SCOPES[-1:]):
             theirs = others[(hash((mine.canary, index)) % len(others))]
             for answer in PROBES[route](mine, theirs, scope):

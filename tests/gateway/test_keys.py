@@ -1,4 +1,4 @@
-"""Who may come in: creating, rotating and revoking users, and what a key is worth."""
+"""Authentication: creating, rotating and revoking users, and the access that a key gives."""
 
 from __future__ import annotations
 

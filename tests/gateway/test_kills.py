@@ -1,4 +1,4 @@
-"""`kill -9` of the service under load: whatever it acknowledged is there when it comes back."""
+"""`kill -9` of the service under load: every acknowledged write is there after a restart."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_a_killed_service_acknowledged_is_there(zygote: Zygote, tmp_path: P
             key = made.json()["user_key"]
         callers = Callers(port, key, 4, f"kill {kill}", acknowledged)
         callers.began.wait(30)
-        # Between the first answer and some dozens of them.
+        # Kill it between the first response and a few dozen of them.
         chance_of_more = chance.random() * 0.15
         callers._threads[0].join(chance_of_more)
         service.kill()
@@ -60,5 +60,5 @@ def test_what_a_killed_service_acknowledged_is_there(zygote: Zygote, tmp_path: P
     missing = acknowledged.texts.keys() - stored.keys()
     assert not missing, f"{len(missing)} of {len(acknowledged.texts)} acknowledged messages are gone"
     assert {record_id: stored[record_id] for record_id in acknowledged.texts} == acknowledged.texts
-    # Turns are whole: of each that is there, acknowledged or not, both messages are.
+    # Turns are atomic: of each stored turn, acknowledged or not, both messages are there.
     assert len(stored) % 2 == 0

@@ -1,4 +1,4 @@
-"""Load is survived: no error below what the service holds, refusals alone above it, and then as before."""
+"""The service survives load: no errors below its capacity, only refusals above it, and full recovery afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from faults.zygote import Zygote
 
 SECONDS = float(os.environ.get("HOLDFAST_GATEWAY_SECONDS", "30"))
 RECOVERY_SECONDS = 10.0
-# Caches fill and allocators keep a little; a leak of a kilobyte per request would be more.
+# Caches fill and allocators retain some memory; a leak of a kilobyte per request would be more.
 _GROWTH_MB = 24.0
 
 
@@ -31,7 +31,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def asks(service: Service) -> list[Ask]:
-    """Searches of a user who has a hundred records, and now and then a turn."""
+    """Searches of a user with a hundred records, and an occasional turn."""
     key = sign_up(service.port, "ana")
     words = "garden violin harbour lantern meadow pepper quarry saddle thunder velvet".split()
     for number in range(50):

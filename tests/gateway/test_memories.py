@@ -1,4 +1,4 @@
-"""`/memories`: listing, reading, overriding, deleting, forgetting, and the ETags and idempotency of it all."""
+"""`/memories`: list, read, override, delete and forget, with ETags and idempotency."""
 
 from __future__ import annotations
 

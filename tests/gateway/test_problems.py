@@ -1,4 +1,4 @@
-"""Every refusal is a problem: unknown routes, wrong methods, broken JSON; and every error has a status."""
+"""Every refusal is a problem document: unknown routes, wrong methods, broken JSON. Every error has a status."""
 
 from __future__ import annotations
 

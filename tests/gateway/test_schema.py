@@ -1,4 +1,4 @@
-"""The API keeps its schema: the document is a golden file, and Schemathesis finds no answer outside it."""
+"""The API keeps its schema: the OpenAPI document is a golden file, and Schemathesis finds no response outside it."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ def test_no_answer_is_outside_the_schema(served: Gateway, operation: Any, who: s
         try:
             holds()
         except Unsatisfiable:
-            # Nothing can be wrong with a request that has no parts.
+            # A request without parts cannot be invalid.
             assert mode is GenerationMode.NEGATIVE

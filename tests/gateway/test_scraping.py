@@ -1,4 +1,4 @@
-"""The metrics of a worker: shown to whom the service would show its own, and to nobody else."""
+"""A worker's metrics: the same access rules as for the service's own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def scraping(host: str = "127.0.0.1", token: str | None = None) -> Iterator[Metr
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Of one without a token."""
+    """The address of a server without a token."""
     with scraping() as made:
         yield made.url
 
@@ -68,7 +68,7 @@ def test_with_a_token_only_its_holder_is_answered(host: str) -> None:
             answer = httpx2.get(made.url, headers=headers)
             assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), given
             assert "holdfast_memory" not in answer.text
-        # By whatever name a scraper finds it.
+        # The token holder may use any host name.
         headers = {"Authorization": f"Bearer {TOKEN}", "Host": "10.1.2.3:9100"}
         assert "holdfast_memory" in httpx2.get(made.url, headers=headers).text
 

@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL are one: what one was told, the other knows at once."""
+"""Two services on one PostgreSQL database: each sees the other's writes at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def zygote() -> Iterator[Zygote]:
 
 @pytest.fixture
 def both(zygote: Zygote, postgres_url: str) -> Iterator[tuple[httpx2.Client, httpx2.Client]]:
-    """Clients of two services that were started at the same time, on an empty database."""
+    """Clients of two services that start at the same time on an empty database."""
     children = [zygote.start("faults.gateways:serve", location=postgres_url) for _ in range(2)]
     ports = [int(next(child.lines())["port"]) for child in children]
     first, second = (httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) for port in ports)

@@ -1,4 +1,4 @@
-"""Documents: uploaded, deduplicated, found, listed, deleted; and files that are not what they say."""
+"""Documents: upload, deduplication, search, listing, deletion; and files whose content differs from their type."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_crowd_of_documents_is_told_to_come_again(gateway: Gateway, monkeypatc
     with ThreadPoolExecutor(12) as threads:
         try:
             sent = [threads.submit(user.upload, b"We all come at once.") for user in users]
-            # All others wait until they are let go, so whoever is answered was refused.
+            # All others wait until they are released, so the first responses are refusals.
             done = list(islice(as_completed(sent, timeout=60), 2))
             refused = [each.result() for each in done]
             assert users[0].texts("still there") == []

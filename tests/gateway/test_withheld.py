@@ -1,4 +1,4 @@
-"""What was said through a gateway has a life, too; and what is withheld is in no answer of any route."""
+"""Messages that came through a gateway have a lifecycle too; withheld content is in no response of any route."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREFIXES = ("/api/v1/memory", "/api/v2/memory")
 
 
 def said_twice(visitor: Visitor) -> list[str]:
-    """Through the gateway's own route, and as EverOS clients do. The ids of the first."""
+    """Add messages through the gateway's own route and as EverOS clients do. Return the ids of the first."""
     found: list[str] = visitor.add("The canary sings. I live in Canary Wharf.").json()["message_ids"]
     message = {
         "sender_id": visitor.user_id,
@@ -39,7 +39,7 @@ def said_twice(visitor: Visitor) -> list[str]:
 
 
 def answers(visitor: Visitor, record_ids: list[str]) -> Iterator[tuple[str, Any]]:
-    """What each route that reads says, looking for it by every means."""
+    """The response of each route that reads, searched in every way."""
     http, headers = visitor.http, visitor.headers
     for method in ("hybrid", "keyword", "vector"):
         yield f"search {method}", visitor.search("canary", method=method)

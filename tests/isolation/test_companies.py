@@ -1,6 +1,6 @@
-"""Two companies on one control plane: no verb of it, asked by anybody, tells one what is the other's.
+"""Two companies on one control plane: no verb, called by any actor, reveals one company's data to the other.
 
-Each company has something of every kind, marked with its canary. A verb of `holdfast.control` without a case fails
+Each company has records of every kind, marked with its canary. A verb of `holdfast.control` without a case fails
 `test_every_verb_has_a_case`.
 """
 
@@ -46,7 +46,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass
 class Company:
-    """What a company has, and what it is known by."""
+    """A company, its canary, and the ids of its records."""
 
     space: str
     found: dict[str, str] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class World:
         return self.runner.run(performed)
 
     def told(self, make: Callable[[], Any], actor: Actor) -> Any:
-        """The answer, or the error."""
+        """The response, or the error."""
         try:
             return self.do(make(), actor)
         except HoldfastError as error:
@@ -155,7 +155,7 @@ def handle(of: Company) -> RecordHandle:
     return RecordHandle("local", of.found["record"])
 
 
-# Per verb: the request, made in a scope and with the ids of a company. Those in ONE_AGENT are made in an agent's scope.
+# Per verb: a request in this scope, with this company's ids. Verbs in ONE_AGENT get the scope of an agent.
 Case = Callable[[Scope, Company], Any]
 CASES: dict[type, Case] = {
     activity.ListActivity: lambda scope, of: activity.ListActivity(scope),
@@ -212,7 +212,7 @@ CASES: dict[type, Case] = {
 ONE_AGENT = frozenset(
     kind for kind in CASES if kind.__module__ == memory.__name__ or kind in (hooks.EmitHook, hooks.Hydrate)
 )
-# What only carries others, or is the workers' own.
+# Wrappers of other verbs, and verbs of the workers.
 INNER = {routing.RoutedVerb}
 
 
@@ -230,7 +230,7 @@ def verbs() -> set[type]:
         for found in below(Request)
         if found.__module__.startswith("holdfast.control.") and not found.__name__.startswith("_")
         if is_dataclass(found) and not inspect.isabstract(found)
-        # A class with slots leaves a twin without.
+        # `slots=True` leaves a duplicate of the class without slots.
         if getattr(importlib.import_module(found.__module__), found.__name__) is found
     }
 
@@ -250,20 +250,20 @@ def test_nobody_of_one_company_is_let_into_the_other(world: World, kind: type) -
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
 def test_no_answer_holds_what_is_the_other_companys_whatever_id_is_given(world: World, kind: type) -> None:
-    """South asks in its own scope, with ids that are north's."""
+    """South calls in its own scope, with north's ids."""
     scope = SOUTH.bot if kind in ONE_AGENT else SOUTH.whole
     before = snapshot(world, NORTH)
     for actor in (SOUTH.operator, LOCAL_OPERATOR, SOUTH.agent):
         answer = world.told(lambda: CASES[kind](scope, NORTH), actor)
         told = repr(answer) + str(answer)
         for given in (NORTH.canary, *NORTH.found.values()):
-            told = told.replace(repr(given), "").replace(f"{given!r:.80}", "")  # what was asked for may be repeated
+            told = told.replace(repr(given), "").replace(f"{given!r:.80}", "")  # ids of the request may be repeated
         assert "canary-north" not in told, told[:500]
     assert snapshot(world, NORTH) == before
 
 
 def snapshot(world: World, of: Company) -> list[str]:
-    """Everything that the company has, but for the trail of looking at it."""
+    """All data of the company, except the audit trail, to which these reads add rows."""
     looks = [
         bindings.ListBindings(of.whole), bindings.ListTargets(of.whole), costs.ListPrices(of.whole),
         costs.ListFinanceEvents(of.whole), costs.ListCostEvents(of.whole), hooks.ListDeliveries(of.whole),
@@ -274,7 +274,7 @@ def snapshot(world: World, of: Company) -> list[str]:
 
 
 def test_a_company_that_looks_at_itself_sees_itself(world: World) -> None:
-    """The canaries are there to be seen: what finds nothing proves nothing."""
+    """A company sees its own canaries; otherwise the tests above would prove nothing."""
     for look in (
         bindings.ListTargets(NORTH.whole), costs.ListPrices(NORTH.whole), costs.ListFinanceEvents(NORTH.whole),
         costs.ListCostEvents(NORTH.whole), hooks.ListDeliveries(NORTH.whole), activity.ListActivity(NORTH.whole),

@@ -1,8 +1,8 @@
-"""Nobody sees what is not theirs: every verb, by every kind of actor, asked for every scope, over one full store.
+"""Isolation: every verb, called by every kind of actor for every scope, on one full store.
 
-A cell is a scope in which things were said and remembered, each with a canary. What an actor may see of which cell is
-said a second time here, plainly (`sees`); every answer, error, count and cursor is then compared with that. A new verb
-without a case fails `test_every_verb_has_a_case`.
+A cell is a scope with messages and memories, each marked with a canary. `sees` states the access rule a second time,
+plainly; every response, error, count and cursor is compared with it. A new verb without a case fails
+`test_every_verb_has_a_case`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ CANARIES = {cell: f"canary{number:04}" for number, cell in enumerate(CELLS)}
 
 @dataclass(frozen=True)
 class Asked:
-    """A scope that somebody asks for."""
+    """A requested scope."""
 
     space: str
     subject: str | None = None
@@ -92,7 +92,7 @@ ACTORS = {
 
 
 def admitted(actor: Actor, asked: Asked) -> bool:
-    """Whether the actor may ask for this scope at all."""
+    """True if the actor may request this scope."""
     if actor.kind is ActorKind.OPERATOR:
         return actor.space in (None, asked.space)
     if (actor.space or "default") != asked.space:
@@ -103,8 +103,8 @@ def admitted(actor: Actor, asked: Asked) -> bool:
 
 
 def sees(actor: Actor, asked: Asked, cell: Cell) -> bool:
-    """The rule, said plainly: the asked subject's, the asked agent's and the shared; an operator who asks for neither,
-    everything; and of that, what the app and the conversation match."""
+    """The access rule: records of the requested subject, of the requested agent, and shared ones; for an operator who
+    requests neither, all records; in each case only those that match the app and the conversation."""
     if not admitted(actor, asked) or cell.space != asked.space:
         return False
     if asked.app not in (None, cell.app) or asked.conversation not in (None, cell.conversation):
@@ -133,7 +133,7 @@ class World:
         return {found: cell for known in (self.messages, self.memories) for cell, found in known.items()}
 
     async def everything(self) -> dict[str, Any]:
-        """What an unwalled operator reads in all spaces, to tell whether anything changed."""
+        """All records of all spaces, read by an unrestricted operator, to detect changes."""
         pages = [await self.memory.list(space=space, limit=1_000, planes=ALL_PLANES) for space in SPACES]
         return {record.id: record for page in pages for record in page.items}
 
@@ -171,11 +171,11 @@ def world(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> I
     runner.run(filled.memory.close())
 
 
-# --- what can be seen of an answer ------------------------------------------------------------------------------------
+# --- the visible content of a response --------------------------------------------------------------------------------
 
 
 def shown(value: object) -> str:
-    """Everything that a caller could read off an answer or an error, cursors decoded."""
+    """Everything that a caller can read in a response or an error, with cursors decoded."""
     if isinstance(value, BaseException):
         causes = [value.__cause__, value.__context__]
         return " ".join([str(value), repr(value), repr(value.args), *(shown(cause) for cause in causes if cause)])
@@ -201,7 +201,7 @@ async def outcome(call: Awaitable[Any]) -> Any:
 
 Case = Callable[[AsyncMemory, dict[str, str], str], Awaitable[Any]]
 
-# Each asks for a scope, and where it takes an id, for that one. These change nothing that a canary tells of.
+# Each case requests a scope, and an id if it takes one. These change nothing that holds a canary.
 CASES: dict[str, Case] = {
     "search": lambda memory, where, _: memory.search(QUERY, top_k=1_000, planes=ALL_PLANES, **where),
     "explain": lambda memory, where, record: memory.explain(QUERY, record_id=record, top_k=3, **where),
@@ -215,11 +215,11 @@ CASES: dict[str, Case] = {
     "forget_preview": lambda memory, where, record: memory.forget_preview(record, **where),
     "verify": lambda memory, where, _: memory.verify(),
     "drain": lambda memory, where, _: memory.drain(),
-    # Writes that name a record: only ever tried on records out of reach.
+    # Writes that name a record: only tried on records out of reach.
     "correct": lambda memory, where, record: memory.correct(record, "Overwritten.", **where),
     "forget": lambda memory, where, record: memory.forget(record, **where),
     "remember": lambda memory, where, record: memory.remember("Rests on this.", evidence=[record], **where),
-    # Writes into a scope: only ever tried by actors who may not.
+    # Writes into a scope: only tried by actors without access.
     "add": lambda memory, where, _: memory.add("Slipped in.", **where),
     "flush": lambda memory, where, _: memory.flush(**where),
     "rebuild": lambda memory, where, _: memory.rebuild(),
@@ -227,7 +227,7 @@ CASES: dict[str, Case] = {
     "resource": lambda memory, where, record: memory.resource(record, **where),
     "delete_resource": lambda memory, where, record: memory.delete_resource(record, **where),
     "add_resource": lambda memory, where, _: memory.add_resource("Slipped in.", **where),
-    # Of a whole space.
+    # Verbs of a whole space.
     "create_user": lambda memory, where, _: memory.create_user("ana", **where),
     "rotate_user": lambda memory, where, _: memory.rotate_user("ana", **where),
     "revoke_user": lambda memory, where, _: memory.revoke_user("ana", **where),
@@ -247,7 +247,7 @@ TAKES_AN_ID = (
 )
 STOREWIDE = ("verify", "drain", "rebuild")
 SPACEWIDE = ("create_user", "rotate_user", "revoke_user", "users")
-# What a verb's action is called, where it is not called like its method.
+# Actions whose names differ from their methods' names.
 NAMED = {
     "drain": "work",
     "rotate_user": "create_user",
@@ -450,7 +450,7 @@ def test_a_space_that_exists_is_refused_like_one_that_does_not(runner: asyncio.R
 def test_every_call_left_a_row_and_no_row_holds_a_canary(runner: asyncio.Runner, world: World) -> None:
     stranger = world.acting(ACTORS["ana, a user of north"], "north")
     for verb, call in CASES.items():
-        # Each of them once more, so that it does not matter which of the tests above ran in this process.
+        # Call each verb again: the test must not depend on which tests above ran in this process.
         runner.run(outcome(call(stranger, {} if verb in STOREWIDE else {"space": "south"}, "msg_" + "0" * 32)))
     rows = runner.run(audit_trail(world.memory))
     assert {row.action for row in rows} == set(Action) - OF_THE_RUNTIME - OF_THE_CONTROL_PLANE

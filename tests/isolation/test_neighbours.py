@@ -1,4 +1,4 @@
-"""What one tenant does never reaches another: not its scores, its records, its conversations or its words."""
+"""A tenant never affects another tenant's scores, records, conversations or texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOB = Actor(ActorKind.USER, "bob")
 
 
 class Acting:
-    """The same store through the hands of another actor."""
+    """The same store, called by another actor."""
 
     def __init__(self, memory: Memory, actor: Actor, space: str = "default") -> None:
         self._portal = memory._portal
@@ -68,7 +68,7 @@ def here(tmp_path: Path, static_embedder: StaticEmbedder) -> Iterator[Memory]:
 
 
 def measured(memory: Memory, where: dict[str, str]) -> list[Any]:
-    """Every number of every answer, to the last bit."""
+    """Every number of every response, bit for bit."""
     explained = [memory.explain(question, top_k=50, **where) for question in QUESTIONS]
     return [
         (
@@ -100,7 +100,7 @@ def test_a_thousand_records_elsewhere_do_not_move_a_bit_of_a_score(here: Memory,
 
 
 def test_a_thousand_records_in_the_scope_itself_do_move_scores(here: Memory) -> None:
-    """Else the test above would prove nothing."""
+    """Otherwise the test above would prove nothing."""
     before = measured(here, HERE)
     here.add([f"Lisbon and the dentist, time {number}." for number in range(1_000)], **HERE)
     assert measured(here, HERE) != before
@@ -137,7 +137,7 @@ def test_forgetting_a_subject_leaves_everybody_else_and_what_is_shared(shared_ho
 def test_forgetting_a_conversation_of_nobody_leaves_the_conversations_of_that_name_of_everybody(
     shared_house: Memory,
 ) -> None:
-    """Everybody's first conversation is called "default": naming it must not reach all of them."""
+    """The first conversation of each subject is called "default": a forget by that name must not reach all of them."""
     assert shared_house.forget_preview(conversation="default").messages == 1
     shared_house.forget(conversation="default")
     assert "None said this by default." not in texts(shared_house)

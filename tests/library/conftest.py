@@ -1,8 +1,7 @@
-"""What the library promises, it promises on each store, and over HTTP: these tests are run on both stores, and on a
-server.
+"""Fixtures that run the library's tests on both stores and over HTTP.
 
-Over HTTP there is a real server, its engine on a file. Who needs a clock of its own, or is marked `embedded` for
-another reason, stays in process.
+Over HTTP, a real server runs its engine on a file. Tests that need their own clock, or are marked `embedded` for
+another reason, run in process.
 """
 
 from __future__ import annotations
@@ -26,40 +25,46 @@ HTTP = "http"
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "reached_by" in metafunc.fixturenames:
-        stays = metafunc.definition.get_closest_marker("embedded") or "store_place" in metafunc.fixturenames
+        stays = metafunc.definition.get_closest_marker("embedded") or {"store_place", "empty_store"} & set(
+            metafunc.fixturenames
+        )
         metafunc.parametrize("reached_by", ["sqlite", ON_POSTGRES, *([] if stays else [HTTP])], indirect=True)
 
 
 @pytest.fixture
 def reached_by(request: pytest.FixtureRequest) -> str:
-    """How the test reaches its memory."""
+    """The way the test reaches its memory."""
     chosen: str = request.param
     return chosen
 
 
 @pytest.fixture
 def store_place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """Where an empty store may be made."""
-    return _place(reached_by, tmp_path, request)
-
-
-def _place(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A place where no store has been made yet."""
     if reached_by == "postgres":
-        url: str = request.getfixturevalue("migrated_url")
+        url: str = request.getfixturevalue("postgres_url")
         return url
     return str(tmp_path / "memory.db")
 
 
-def _made(place: str) -> str:
-    """The same place with an empty store, if that is to be a file."""
-    return place if "://" in place else str(blank(Path(place)))
+@pytest.fixture
+def empty_store(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The place of an empty store."""
+    return _empty_store(reached_by, tmp_path, request)
+
+
+def _empty_store(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    if reached_by == "postgres":
+        url: str = request.getfixturevalue("migrated_url")
+        return url
+    return str(blank(tmp_path / "memory.db"))
 
 
 @contextmanager
 def opened(
     reached_by: str, tmp_path: Path, request: pytest.FixtureRequest, embedder: str | Embedder
 ) -> Iterator[holdfast.Memory]:
-    place = _made(_place(reached_by, tmp_path, request))
+    place = _empty_store(reached_by, tmp_path, request)
     if reached_by != HTTP:
         with holdfast.open(place, embedder=embedder, work=False) as memory:
             yield memory
@@ -71,15 +76,15 @@ def opened(
 
 @pytest.fixture
 def memory(reached_by: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[holdfast.Memory]:
-    """A memory without a worker of its own: background work happens when a test drains it."""
+    """A memory without a worker: background work runs when a test drains it."""
     with opened(reached_by, tmp_path, request, "fake") as found:
         yield found
 
 
 @pytest.fixture
-def timed(store_place: str, clock: SteppingClock) -> Iterator[holdfast.Memory]:
-    """The same, by the test's own clock."""
-    with holdfast.open(_made(store_place), embedder="fake", work=False, clock=clock) as found:
+def timed(empty_store: str, clock: SteppingClock) -> Iterator[holdfast.Memory]:
+    """A memory without a worker, on the test's own clock."""
+    with holdfast.open(empty_store, embedder="fake", work=False, clock=clock) as found:
         yield found
 
 
@@ -87,6 +92,6 @@ def timed(store_place: str, clock: SteppingClock) -> Iterator[holdfast.Memory]:
 def meaningful(
     reached_by: str, tmp_path: Path, request: pytest.FixtureRequest, static_embedder: StaticEmbedder
 ) -> Iterator[holdfast.Memory]:
-    """The same with the default embedder, where it matters what words mean."""
+    """A memory with the default embedder, for tests that depend on the meaning of words."""
     with opened(reached_by, tmp_path, request, static_embedder) as found:
         yield found

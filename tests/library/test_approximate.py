@@ -1,4 +1,4 @@
-"""Approximate search: it finds what the exact search finds, at once after a write, and never what is gone."""
+"""Approximate search finds what the exact search finds, including new records at once, and never deleted ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sentence(chance: random.Random) -> str:
 
 
 def talk(memory: Memory, count: int, *, seed: int = 1, subject: str = "ana", **where: Any) -> list[str]:
-    """So many messages in conversations of twenty; their ids."""
+    """Add `count` messages in conversations of twenty; return their ids."""
     chance, made = random.Random(seed), []
     for start in range(0, count, 20):
         said = datetime(2025, 1, 1, tzinfo=UTC) + timedelta(hours=start)
@@ -78,7 +78,7 @@ def memory(opener: Opener) -> Iterator[Memory]:
 
 @pytest.fixture(autouse=True)
 def _also_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Partitions of hundreds are searched as those of hundreds of thousands are."""
+    """Search partitions of hundreds of records like those of hundreds of thousands."""
     monkeypatch.setattr(approximate_search, "_FEW", 50)
 
 
@@ -105,7 +105,7 @@ def ids(memory: Memory, query: str, **asking: Any) -> list[str]:
     return [hit.id for hit in memory.search(query, subject="ana", **asking)]
 
 
-# --- what it finds ----------------------------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------------------------------
 
 
 def test_it_finds_nearly_all_that_the_exact_search_finds(opener: Opener) -> None:
@@ -124,7 +124,7 @@ def test_it_finds_nearly_all_that_the_exact_search_finds(opener: Opener) -> None
 
 
 def test_scores_are_those_of_the_exact_search(opener: Opener) -> None:
-    """Another record comes first only where both are as good; a score is measured from the one that does."""
+    """A different record may come first only on a tie. Scores are relative to the first record."""
     asked, same = queries(20), 0
     with opener() as memory:
         talk(memory, 1_500)
@@ -165,7 +165,7 @@ def test_methods_and_conditions_hold_as_in_an_exact_search(opener: Opener, askin
         shares.append(len({hit.id for hit in one} & {hit.id for hit in other}) / len(one))
         scores = {hit.id: hit.score for hit in one}
         if asking.get("method"):
-            # By meaning or by words alone, nothing is estimated.
+            # By meaning or by words alone, no score is estimated.
             assert all(hit.score == pytest.approx(scores[hit.id], abs=1e-5) for hit in other if hit.id in scores)
     assert np.mean(shares) >= 0.97
     assert min(shares) >= 0.7
@@ -198,7 +198,7 @@ def test_what_was_just_said_is_found_at_once(memory: Memory) -> None:
     assert is_approximate(explained)
     assert explained.hits[0].id == said
     (way,) = explained.ways
-    assert way.unindexed in (0, 1)  # a store that keeps its index up to date itself has indexed it already
+    assert way.unindexed in (0, 1)  # 0 if the store updates its index itself
 
 
 def test_a_superseded_revision_is_not_found_and_its_successor_is(memory: Memory, location: str) -> None:
@@ -216,7 +216,7 @@ def test_a_superseded_revision_is_not_found_and_its_successor_is(memory: Memory,
 
 
 def test_filters_leave_out_nothing_that_passes_them(opener: Opener) -> None:
-    """Few of very many: the nearest of all would be none of them."""
+    """Few of many records pass; the nearest neighbours overall would include none of them."""
     with opener() as memory:
         talk(memory, 1_000)
         kept = talk(memory, 30, seed=2, app="rare")
@@ -251,7 +251,7 @@ def test_many_results_can_be_asked_for(opener: Opener) -> None:
     assert len(set(found) & set(exact)) >= 180
 
 
-# --- what an explanation says -----------------------------------------------------------------------------------------
+# --- explanations -----------------------------------------------------------------------------------------------------
 
 
 def test_an_explanation_says_how_it_searched_and_how_well(memory: Memory) -> None:

@@ -1,7 +1,7 @@
-"""Every parameter of every method, given something wrong.
+"""Every parameter of every method, with invalid values.
 
-What is wrong is refused with a typed error that names the field, holds nothing of what was given, changes nothing, and
-leaves one audit row. A parameter without a case fails `test_every_parameter_of_every_method_has_a_case`.
+An invalid value is refused with a typed error that names the field and contains nothing of the value. The call changes
+nothing and leaves one audit row. A parameter without a case fails `test_every_parameter_of_every_method_has_a_case`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from holdfast.inputs import Credential, ScopeKwargs, SearchKwargs
 from probes import trail_of
 
 SECRET = "hunter2"
-# 100,000 in one call take some 15 s on two slow cores; `make soak` sets this.
+# 100,000 in one call take about 15 s on two slow cores; `make soak` sets this.
 MANY_MESSAGES = int(os.environ.get("HOLDFAST_TEST_MESSAGES", "5000"))
 
-# --- what is wrong with what, and how it is refused -----------------------------------------------------------------
+# --- invalid values and their errors --------------------------------------------------------------------------------
 
 NOT_TEXT = (5, 1.5, True, b"hunter2", {"hunter2": 1}, ["hunter2"], object())
 UNSTORABLE = ("", "   ", "\n\t", "hunter2\x00", "hunter2\ud800", "\udfffhunter2")
@@ -88,7 +88,7 @@ MESSAGES = (
     *({"text": "fine", "metadata": wrong} for wrong in METADATA),
 )  # fmt: skip
 
-# Per parameter: what is wrong, and the error that says so. A parameter of one method alone is under "method.parameter".
+# Per parameter: invalid values and the expected error. For a parameter of one method, the key is "method.parameter".
 PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
     **dict.fromkeys(ScopeKwargs.__optional_keys__, (PART, InvalidScope)),
     **dict.fromkeys(
@@ -136,7 +136,7 @@ PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
     "presented_key": (KEY, InvalidText),
     "subjects": ((5, True, "", " ", [""], [5], ["hunter2\x00"], [None], object()), InvalidInput),
 }
-# What a method's action is called, where it is not called like it.
+# The action of a method, where the two names differ.
 ACTIONS = {
     "drain": "work",
     "rotate_user": "create_user",
@@ -144,7 +144,7 @@ ACTIONS = {
     "resource": "get_resource",
     "resources": "list_resources",
 }
-# Methods that reach a whole store take no scope of the caller's.
+# Methods that act on the whole store take no scope of the caller's.
 GOOD: dict[str, dict[str, Any]] = {
     "add": {"messages": "Fine."},
     "flush": {},
@@ -176,7 +176,7 @@ GOOD: dict[str, dict[str, Any]] = {
 
 
 def parameters_of(method: str) -> list[str]:
-    """The names that the method takes, those of its keyword dictionary included."""
+    """Return the names of the method's parameters, including those of its keyword dictionary."""
     found = []
     for name, parameter in inspect.signature(getattr(AsyncMemory, method)).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -212,7 +212,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 
 def chain(error: BaseException | None) -> str:
-    """All that an error and what led to it would print."""
+    """Return everything that an error and its causes would print."""
     found = ""
     while error is not None:
         found += f"{error} {error!r} {error.args}"
@@ -233,7 +233,7 @@ def test_what_is_wrong_is_refused_by_name_and_changes_nothing(filled: Memory, me
         error = refused.value
         assert error.field.startswith(parameter), error
         assert len(str(error)) < 400
-        # A name that is not known is said again, shortened; a text never is.
+        # An error repeats an unknown name, shortened; it never repeats a text.
         assert SECRET * 10 not in chain(error)
         assert SECRET not in chain(error) or expected is InvalidInput
     known, *rows = trail_of(filled, newest=len(wrong) + 1)
@@ -259,7 +259,7 @@ def test_a_misspelt_keyword_is_refused(filled: Memory, method: str) -> None:
 
 
 class Shout(str):
-    """A text of somebody's own kind."""
+    """A subclass of `str`."""
 
 
 class Letter(Enum):

@@ -1,4 +1,4 @@
-"""Any page of the records, in the order of their times, with a count; and what no flush has sealed."""
+"""`browse`: any page of the records in time order, with a count; and the records that no flush has sealed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def said(text: str, minutes: int, sender: str = "ana") -> dict[str, object]:
 
 @pytest.fixture
 def walk(memory: Memory) -> Memory:
-    """Said in one order, and stored in another; beside it, what the space shares and what is somebody else's."""
+    """Messages stored out of time order, together with shared messages and another subject's."""
     memory.add([said("third", 3), said("first", 1)], subject="ana", conversation="c1")
     memory.add([said("second", 2, "bob")], subject="ana", conversation="c2")
     memory.add([said("shared", 4)], conversation="c1")

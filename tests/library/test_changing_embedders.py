@@ -1,4 +1,4 @@
-"""Embedders that are slow, remote, failing or exchanged: words are found at once, meaning follows, nothing is lost."""
+"""Slow, remote, failing or replaced embedders: words are found at once, meaning follows, nothing is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from probes import SteppingClock, jobs_of
 
 
 class Remote:
-    """An embedder across a network that the test can cut, slow down and look at. It knows one synonym."""
+    """A remote embedder that the test can disconnect, slow down and inspect. It knows one synonym."""
 
     def __init__(self, *, dimensions: int = 48, model: str = "m1", local: bool = False) -> None:
         self._words = FakeEmbedder(dimensions)
@@ -53,7 +53,7 @@ class Remote:
 
 
 def until(true: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait for background work, a bounded time."""
+    """Wait for background work, with a timeout."""
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "the background work was not done in time"
@@ -79,7 +79,7 @@ def found_by_meaning(memory: Memory) -> bool:
     "url", ["notaurl", "ftp://127.0.0.1", "http://", "http://127.0.0.1:port", "127.0.0.1:11434/v1"]
 )
 def test_an_endpoint_that_is_no_address_is_refused_on_opening(tmp_path: Path, url: str) -> None:
-    """It would never answer: waiting for it, a search would go by words for ever."""
+    """It would never answer, so searches would use words alone for ever."""
     with pytest.raises(EmbedderMisconfigured, match="HOLDFAST_EMBEDDER_URL is not the URL of a server; write it like"):
         holdfast.open(tmp_path / "memory.db", embedder="openai:m", settings=Settings(embedder_url=url))
 
@@ -219,7 +219,7 @@ def test_a_search_that_waits_for_its_model_gets_an_answer_when_the_memory_is_clo
         except StoreClosed as error:
             outcomes.append(error)
 
-    # Threads of the daemon kind: should they wait for ever, the test fails and does not wait with them.
+    # Daemon threads: if they hang, the test fails instead of hanging with them.
     searching = threading.Thread(target=search, daemon=True)
     searching.start()
     assert slow.asked.wait(10), "the query was not embedded"
@@ -232,7 +232,7 @@ def test_a_search_that_waits_for_its_model_gets_an_answer_when_the_memory_is_clo
     assert [type(outcome) for outcome in outcomes] == [StoreClosed]
 
 
-# --- another embedder -----------------------------------------------------------------------------------------------
+# --- replacing the embedder -----------------------------------------------------------------------------------------
 
 
 def test_another_embedder_embeds_everything_anew_while_search_goes_on(tmp_path: Path) -> None:

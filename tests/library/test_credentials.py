@@ -1,4 +1,4 @@
-"""Credentials with kinds and roles: who may make whom, what a key says, and that it is kept nowhere. On both stores."""
+"""Credentials with kinds and roles: who may issue which, what a key states, and that none is stored. On both stores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def place(store_place: str) -> str:
 
 @pytest.fixture
 def whole(place: str) -> Iterator[Memory]:
-    """For an operator without walls."""
+    """A memory for an operator who is not confined to a space."""
     with holdfast.open(place, embedder="fake", work=False) as opened:
         yield opened
 
@@ -215,5 +215,5 @@ def test_no_key_is_in_any_representation_or_in_the_bytes_of_the_store(tmp_path: 
         assert key not in trail
         for file in tmp_path.iterdir():
             assert key.encode() not in file.read_bytes()
-    # What is there is the digest, so the search above looked in the right place.
+    # The digest is stored, so the search above looked in the right place.
     assert any(key_digest(keys[-1]) in file.read_bytes() for file in tmp_path.iterdir())

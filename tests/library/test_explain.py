@@ -1,4 +1,4 @@
-"""`explain`: every score adds up, and what did not come has a reason."""
+"""`explain`: every score adds up, and every absent record has a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's two faces, and how they are opened, shared and closed."""
+"""The blocking and the async interface of the library: opening, sharing and closing."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_many_threads_open_one_file_at_once(tmp_path: Path) -> None:
 
 
 def test_a_call_under_way_when_another_thread_closes_gets_an_answer(tmp_path: Path) -> None:
-    """It may succeed or learn that the memory was closed; it never waits for ever."""
+    """It succeeds or reports that the memory was closed; it never hangs."""
     for _ in range(5):
         memory = holdfast.open(tmp_path / "m.db", embedder="fake")
         memory.add("The cat sat.", conversation=str(threading.get_ident()))

@@ -1,4 +1,4 @@
-"""`forget`: what the preview says is what goes, all that rests on it goes too, and nothing brings it back."""
+"""`forget`: what the preview shows is deleted, with all that rests on it, and nothing brings it back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from probes import SteppingClock, jobs_of, trail_of
 
 @pytest.fixture
 def known(memory: Memory) -> dict[str, str]:
-    """Two messages, a memory that rests on the first alone, and one that rests on both."""
+    """Two messages, a memory with only the first as evidence, and one with both."""
     first, second = memory.add(
         ["I moved to Lisbon.", "I work at the port."], subject="ana", conversation="talk"
     ).message_ids
@@ -60,7 +60,7 @@ def test_a_forgotten_message_takes_what_rests_on_it_alone_and_weakens_the_rest(
 
 
 def test_nothing_of_it_is_found_any_more(memory: Memory, known: dict[str, str]) -> None:
-    memory.search("Lisbon")  # so that there is something cached
+    memory.search("Lisbon")  # fills the cache
     memory.forget(known["first"], subject="ana")
     for gone in (known["first"], known["alone"]):
         for look in (memory.get, memory.history, memory.forget_preview, memory.forget):
@@ -160,7 +160,7 @@ def test_forgetting_what_is_not_there_forgets_nothing_and_says_so(memory: Memory
 def test_whether_there_was_anything_to_forget_can_be_asked(memory: Memory, known: dict[str, str]) -> None:
     assert memory.forget(conversation="talk", subject="ana", idempotency_key="k").found
     assert not memory.forget(conversation="talk", subject="ana").found
-    # The same call again tells of what it did the first time.
+    # A replay reports the result of the first call.
     assert memory.forget(conversation="talk", subject="ana", idempotency_key="k").found
     assert not memory.forget(source="import:nothing").found
     memory.add_resource("A page.", name="page.txt", subject="eve")
@@ -183,7 +183,7 @@ def test_a_conversation_that_only_others_have_is_not_forgotten_by_its_name(
     with pytest.raises(InvalidScope, match="belongs to 3 subjects and 1 agent: name one") as several:
         forget(conversation="talk")
     assert not any(name in str(several.value) for name in ("ana", "bob", "eve", "bot"))
-    # The other parts of a scope narrow what is counted, as they narrow what is forgotten.
+    # The other fields of a scope narrow the count, as they narrow the forget.
     with pytest.raises(InvalidScope, match="belongs to 2 subjects"):
         forget(conversation="talk", app="chat")
     assert forget(conversation="talk", app="mail").messages == 0
@@ -202,7 +202,7 @@ def test_a_conversation_that_is_nobodys_is_forgotten_by_its_name_whoever_else_ha
     memory.add("Nobody said that.", conversation="talk")
     assert not memory.forget(conversation="talk", source="import:crm").found
     assert memory.forget(conversation="talk").messages == 1
-    # Now it is Ana's alone: a second time is told apart from a first.
+    # Only Ana's is left, so a forget without a subject is refused; once hers is gone, it finds nothing.
     with pytest.raises(InvalidScope, match="'ana'"):
         memory.forget(conversation="talk")
     memory.forget(conversation="talk", subject="ana")
@@ -236,7 +236,7 @@ def test_work_that_was_queued_for_a_forgotten_message_does_not_bring_it_back(mem
     assert texts(memory) == set()
 
 
-# --- what was learned -----------------------------------------------------------------------------------------------
+# --- learned memories -----------------------------------------------------------------------------------------------
 
 
 def test_what_was_said_becomes_a_memory_with_its_evidence(memory: Memory) -> None:
@@ -351,7 +351,7 @@ def test_a_fact_that_was_said_twice_stays_when_one_of_them_is_forgotten(memory: 
 
 
 def test_a_place_whose_last_vector_was_forgotten_is_still_searched(tmp_path: Path) -> None:
-    """With a remote embedder: what is left has no vectors yet."""
+    """With a remote embedder, the remaining records have no vectors yet."""
     with holdfast.open(tmp_path / "memory.db", embedder=FakeEmbedder(local=False), work=False) as memory:
         added = memory.add("I live in Lisbon.", subject="ana")
         memory.flush(subject="ana")

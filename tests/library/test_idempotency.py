@@ -1,4 +1,4 @@
-"""Every write may be made again under its key: it happens once, and answers the same."""
+"""Every write can be repeated under its key: it happens once, and returns the same answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from probes import jobs_of, trail_of
 
 
 class World:
-    """A memory with something to work on."""
+    """A memory with records to work on."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -38,7 +38,7 @@ def world(memory: Memory) -> World:
     return World(memory)
 
 
-# Each write, and another that is not the same call.
+# Each write, and a different call of the same method.
 WRITES: dict[str, tuple[Callable[[World, str], Any], Callable[[World, str], Any]]] = {
     "add": (
         lambda it, key: it.memory.add("One.", subject="ana", idempotency_key=key),
@@ -103,7 +103,7 @@ def test_a_key_is_a_short_text(world: World, verb: str, key: Any) -> None:
 
 @pytest.mark.parametrize("verb", WRITES)
 def test_what_was_refused_is_not_kept(world: World, verb: str) -> None:
-    """A call that failed left nothing: the same key is good for it again."""
+    """A failed call stores nothing, so its key can be used again."""
     with pytest.raises(NotFound):
         world.memory.correct("mem_" + "0" * 32, "Nothing.", subject="ana", idempotency_key="k")
     WRITES[verb][0](world, "k")
@@ -166,7 +166,7 @@ def test_what_is_kept_of_an_answer_holds_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verb", sorted(set(WRITES) - {"forget"}))
 def test_who_has_not_the_key_cannot_try_guesses_at_what_was_written(tmp_path: Path, verb: str) -> None:
-    """A digest without it would say of a forgotten text whether a guess is right: the same call keeps another one."""
+    """An unkeyed digest would confirm guesses at a forgotten text, so each key gives the call another digest."""
     with holdfast.open(tmp_path / "m.db", embedder="fake", work=False) as memory:
         world = World(memory)
         for key in ("one", "another"):
@@ -176,7 +176,7 @@ def test_who_has_not_the_key_cannot_try_guesses_at_what_was_written(tmp_path: Pa
 
 
 def test_a_call_that_an_older_version_answered_is_told_from_others(tmp_path: Path) -> None:
-    """Older versions kept the request's digest as it is."""
+    """Older versions stored the plain digest of the request."""
     file = tmp_path / "m.db"
     call, other = WRITES["flush"]
     with holdfast.open(file, embedder="fake", work=False) as memory:

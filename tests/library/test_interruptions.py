@@ -1,4 +1,4 @@
-"""What is cut off: a call that is cancelled, a process that forks, a key that another app uses."""
+"""Interruptions: a cancelled call, a forked process, an idempotency key of another app."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from probes import trail_of
 
 
 class Stuck(FakeEmbedder):
-    """An embedder that never answers a question."""
+    """An embedder that never answers a query."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Stuck(FakeEmbedder):
 
 
 class Awaiting(FakeEmbedder):
-    """An embedder that cannot do without an event loop."""
+    """An embedder that needs an event loop."""
 
     async def embed(self, texts, purpose):  # type: ignore[no-untyped-def]
         await asyncio.sleep(0)
@@ -82,7 +82,7 @@ def test_an_idempotency_key_of_one_app_is_not_known_in_another(tmp_path: Path) -
 
 @pytest.mark.parametrize("embedder", ["fake", Awaiting()], ids=["without a loop", "on a loop"])
 def test_an_interrupted_call_ends_at_once_and_leaves_its_audit_row(tmp_path: Path, embedder: object) -> None:
-    """Ctrl-C while the writer is at somebody else's: what was not begun is not carried out."""
+    """Ctrl-C while the writer is busy with another call: a write that has not begun is not made."""
     busy, free = threading.Event(), threading.Event()
 
     def hold(point: str) -> None:
@@ -110,7 +110,7 @@ def test_an_interrupted_call_ends_at_once_and_leaves_its_audit_row(tmp_path: Pat
 
 
 def test_a_blocking_call_within_a_running_loop_is_answered(tmp_path: Path) -> None:
-    """As in a notebook: the caller's thread has an event loop, which the call blocks."""
+    """As in a notebook: the caller's thread runs an event loop, which the call blocks."""
     with holdfast.open(tmp_path / "memory.db", embedder="fake") as memory:
 
         async def cell() -> list[str]:

@@ -1,4 +1,4 @@
-"""What a search ranks by and what it sees, as callers ask for it; on both stores."""
+"""Search methods and conditions in the library's interface, on both stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.search.embedders.fake import FakeEmbedder
 
 
 class Watched:
-    """An embedder that tells which queries it was asked for, and that can be out of reach."""
+    """An embedder that records the queries it gets, and can be made unavailable."""
 
     def __init__(self) -> None:
         self._made = FakeEmbedder(48)

@@ -1,4 +1,4 @@
-"""`search`, `get`, `list`, `history`, `stats`, `verify`, `rebuild`, and the two times of reads."""
+"""`search`, `get`, `list`, `history`, `stats`, `verify`, `rebuild`, and bitemporal reads."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_weights_decide_what_counts(tmp_path: Path) -> None:
             assert not parts & ({"words", "vector"} - {name})
 
 
-# --- two times ------------------------------------------------------------------------------------------------------
+# --- bitemporal reads -----------------------------------------------------------------------------------------------
 
 
 def test_as_of_asks_what_was_known_then(timed: Memory, clock: SteppingClock) -> None:

@@ -1,5 +1,5 @@
-"""`recall`: search with policy. Memories first, nothing twice, nothing from quarantine, no source too much, all of it
-data in one labelled message that stays within its budget."""
+"""`recall`: search with policy. Memories first, no duplicates, nothing quarantined, a limited share per source, all
+as data in one labelled message within its budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_memories_come_first_and_the_evidence_they_carry_is_not_repeated(memory:
 
 
 def test_evidence_is_not_repeated_even_where_its_memory_came_late(memory: Memory) -> None:
-    """Places that the share rule frees are filled from further down: there too, nothing is said twice."""
+    """Places that the share rule frees are filled from further down the ranking, also without duplicates."""
     for number in range(6):
         memory.add(f"Vault code vault code {number}.", source="web")
     said = str(memory.add("The vault code is blue.").message_ids[0])

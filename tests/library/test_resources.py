@@ -1,4 +1,4 @@
-"""Documents: read once, found by what they say, and gone with all of it when they are deleted."""
+"""Documents: read once, found by their text, and removed completely when deleted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_same_file_in_the_same_scope_is_kept_once(memory: Memory) -> None:
     for other in ({"subject": "bob"}, {"subject": "ana", "app": "mail"}, {"subject": "ana", "space": "there"}, {}):
         assert not memory.add_resource(HERONS, name="a.txt", **other).reused
     assert not memory.add_resource(HERONS + "!", subject="ana").reused
-    assert memory.stats(subject="ana").resources == 4  # with what is shared
+    assert memory.stats(subject="ana").resources == 4  # includes the shared one
 
 
 def test_the_same_text_under_another_address_is_another_resource(memory: Memory) -> None:
@@ -280,7 +280,7 @@ def test_resources_of_a_store_that_knew_one_address_per_file_are_kept(
     store_place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for schema in (sqlite_schema, postgres_schema):
-        # As if addresses had come last: what wrote the old stores is no longer there, and today's code needs the rest.
+        # Move the migration of addresses last: the code that wrote old stores is gone; today's code needs the others.
         steps = [each[1:] for each in schema.migrations()]
         known = [(number, *step) for number, step in enumerate([*steps[:5], *steps[6:], steps[5]], 1)]
         monkeypatch.setattr(schema, "migrations", lambda known=known: known)

@@ -1,4 +1,4 @@
-"""Users and their keys: told once, kept as a digest, good until they are rotated or revoked."""
+"""Users and their keys: shown once, stored as a digest, valid until rotated or revoked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`add`, `flush`, `remember`, `correct`: durable, searchable on return, and safe to try again."""
+"""`add`, `flush`, `remember`, `correct`: durable, searchable on return, and safe to retry."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_positions_count_on_through_a_conversation_and_apart_from_others(memory:
     assert positions == [0, 1, 2]
 
 
-# --- trying again ---------------------------------------------------------------------------------------------------
+# --- retries --------------------------------------------------------------------------------------------------------
 
 
 def test_the_same_key_again_answers_with_the_same_ids(memory: Memory) -> None:
@@ -337,7 +337,7 @@ def test_a_revision_is_later_than_the_one_it_replaces_even_if_the_clock_went_bac
         assert memory.verify().ok
 
 
-# --- many at once ---------------------------------------------------------------------------------------------------
+# --- concurrency ----------------------------------------------------------------------------------------------------
 
 
 def test_the_same_key_from_many_threads_has_one_effect(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""`local` for tests: an engine of its own, with each verb performed as the local operator would."""
+"""`local` for tests: it has its own engine and performs each verb as the local operator."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Through:
 
 
 class OwnLocal(LocalAdapter):
-    """Closes its engine, too."""
+    """Also close the engine."""
 
     def __init__(self, engine: Engine, **config: Any) -> None:
         super().__init__(LocalConfiguration(**config), Through(engine))

@@ -1,4 +1,4 @@
-"""A provider as the control plane's callers meet it: every operation a verb behind the gate, by an operator."""
+"""A provider as the control plane's callers use it: each operation is a verb, performed as an operator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from holdfast.errors import BindingExists, InvalidInput, NotFound
 
 
 class Gatekept:
-    """Implements `ports.Adapter`. Each company gets a binding to the provider when it first says something."""
+    """Implements `ports.provider.Adapter`. Each company gets a binding to the provider with its first call."""
 
     def __init__(self, engine: Engine, key: str, capabilities: Capabilities, config: Mapping[str, Any]) -> None:
         self.engine = engine
@@ -112,7 +112,7 @@ class Gatekept:
         return found
 
     async def forget(self, handles: Sequence[RecordHandle], scope: Scope) -> ForgetResult:
-        # A handle of another provider's is refused before anything is asked.
+        # Another provider's handle is refused before any call.
         own = tuple(handle for handle in handles if handle.provider_key == self.key)
         foreign = tuple(handle for handle in handles if handle.provider_key != self.key)
         if not own:

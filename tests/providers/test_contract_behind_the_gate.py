@@ -1,4 +1,4 @@
-"""What providers promise holds through the control plane too: for ours beneath the gate, and for one outside."""
+"""The provider contract also holds through the control plane: for `local`, and for `gateway` with a remote service."""
 
 from __future__ import annotations
 

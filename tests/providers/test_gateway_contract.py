@@ -1,5 +1,5 @@
-"""`gateway` keeps what every provider promises, with a real Holdfast service behind it: by its own routes, with and
-without metadata, and by EverOS's under each of its prefixes."""
+"""`gateway` fulfils the provider contract with a real Holdfast service behind it: through its own routes, with and
+without metadata, and through EverOS's under each of its prefixes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 class _Served(ProviderContract):
-    """All tests share one service and one user there: nothing but our own walls keeps them apart."""
+    """All tests share one service and one user there: only the provider's own scope checks separate them."""
 
     config: ClassVar[dict[str, Any]] = {}
 

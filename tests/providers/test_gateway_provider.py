@@ -1,4 +1,4 @@
-"""`gateway` and whatever is at the other end: a service that is none, one that mixes things up, and one that cannot."""
+"""`gateway` against invalid services, services that return wrong records, real ones, and ones with fewer operations."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_plain_http_is_for_this_machine_unless_it_is_allowed() -> None:
     assert allowed["url"] == "http://10.0.0.7"
 
 
-# --- services that are none ---
+# --- invalid services ---
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_the_key_travels_in_what_is_sent_and_nowhere_else() -> None:
     assert CANARY not in repr(adapter) + repr(vars(adapter))
 
 
-# --- services that mix things up ---
+# --- services that return wrong records ---
 
 
 def test_what_is_of_another_app_session_or_scope_is_left_out() -> None:
@@ -211,7 +211,7 @@ def test_a_score_that_is_no_number_is_none(score: str) -> None:
     assert {each.score for each in found.snippets} == {None}
 
 
-# --- a real one ---
+# --- a real service ---
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_an_id_that_was_used_for_another_text_is_a_conflict(upstream: Served) ->
 
 
 def test_what_an_upsert_of_a_key_left_behind_is_cleared_by_the_next(upstream: Served) -> None:
-    """As after a crash between the new record and the old one's end."""
+    """State after a crash between writing the new record and deleting the old one."""
     scope = Scope("left", agent="bot")
 
     async def life(adapter: GatewayAdapter) -> None:

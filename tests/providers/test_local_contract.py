@@ -1,4 +1,4 @@
-"""`local` keeps what every provider promises, on both stores."""
+"""`local` fulfils the provider contract on both stores."""
 
 from __future__ import annotations
 

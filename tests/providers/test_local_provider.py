@@ -1,4 +1,4 @@
-"""`local` in its own terms: what the engine makes of captures and records, and what a query is about."""
+"""Behaviour specific to `local`: how the engine stores captures and records, and the scope of a query."""
 
 from __future__ import annotations
 

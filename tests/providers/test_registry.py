@@ -1,4 +1,4 @@
-"""Providers are found by their entry points; one that is broken says so, and keeps nobody else from working."""
+"""Providers are found by their entry points; a broken one is reported and does not stop the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class KeyedConfiguration(OutsideConfiguration):
 
 
 class Keyed(ConfiguredProvider[KeyedConfiguration]):
-    """Keeps what it was opened with, for the test to see."""
+    """Returns the arguments it was opened with, for the test to inspect."""
 
     key: ClassVar[str] = "keyed"
     description: ClassVar[str] = "for tests"
@@ -89,7 +89,7 @@ def test_what_is_installed_is_known_beside_ours() -> None:
 
 
 def test_one_that_is_really_installed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through the files of a distribution, as pip leaves them."""
+    """Found through the files of a distribution, as pip writes them."""
     info = tmp_path / "jar_memory-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: jar-memory\nVersion: 1.0\n")

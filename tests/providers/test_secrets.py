@@ -1,4 +1,4 @@
-"""A reference becomes a secret, or nothing does; and nothing shows it."""
+"""References resolve to secrets or are refused; neither is ever shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite of providers fails where it should: adapters that are wrong in one way each, and the test that says so."""
+"""The provider suite can fail: each adapter here has one bug, paired with the test that must catch it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Deaf(JarAdapter):
 
 
 class Forgetful(JarAdapter):
-    """Captures, and keeps nothing."""
+    """Accept captures and store nothing."""
 
     async def capture(self, request: Any) -> CaptureResult:
         return CaptureResult()
 
 
 class Twice(JarAdapter):
-    """Captures again what it captured before."""
+    """Capture a repeated request again."""
 
     async def capture(self, request: Any) -> Any:
         return await super().capture(replace(request, idempotency_id=None))
@@ -78,7 +78,7 @@ class Misnamed(JarAdapter):
 
 
 class Inventive(JarAdapter):
-    """Makes up what it was not told."""
+    """Return metadata that was never stored."""
 
     async def query(self, request: Any) -> ContextBundle:
         found = await super().query(request)
@@ -96,7 +96,7 @@ class WorstFirst(JarAdapter):
 
 
 class Fuzzy(JarAdapter):
-    """Cannot tell a good match from a bad one."""
+    """Score good and bad matches alike."""
 
     async def query(self, request: Any) -> ContextBundle:
         found = await super().list(request_for_all(request))
@@ -122,7 +122,7 @@ class OldestFirst(JarAdapter):
 
 
 class ByOffset(JarAdapter):
-    """Pages that move while others write."""
+    """Page by offset: pages shift while others write."""
 
     async def list(self, request: Any) -> ListPage:
         start = 0 if request.cursor is None else int(request.cursor)
@@ -133,7 +133,7 @@ class ByOffset(JarAdapter):
 
 
 class Credulous(JarAdapter):
-    """Takes any cursor for the first page."""
+    """Treat any invalid cursor as the first page."""
 
     async def list(self, request: Any) -> Any:
         cursor = request.cursor if request.cursor is None or request.cursor.isdecimal() else None
@@ -154,7 +154,7 @@ class Raising(JarAdapter):
 
 
 class WithoutWalls(JarAdapter):
-    """Any wall that a subclass names is not there."""
+    """Ignore one part of the scope, which a subclass names."""
 
     open_to = 0
 
@@ -184,14 +184,14 @@ class AcrossNamespaces(WithoutWalls):
 
 
 class ByHandleAlone(JarAdapter):
-    """Whoever has a handle has the record."""
+    """Find a record by its handle alone, whatever the scope."""
 
     def _find(self, handle: Any, scope: Any) -> Any:
         return next((each for each in self._jar if _NAMES["handle_of"](each) == handle), None)
 
 
 class Folding(JarAdapter):
-    """Names in lower case, as a careless file system has them."""
+    """Compare names in lower case, as a case-insensitive file system does."""
 
     def _within(self, request: Any, whole: bool = False) -> Any:
         lowered = [str(part).lower() for part in wall(request.scope)]
@@ -205,7 +205,7 @@ class ByRun(JarAdapter):
 
 
 class Hiding(JarAdapter):
-    """Says that it forgot, and only leaves it out of lists."""
+    """Report records as forgotten, but only leave them out of lists."""
 
     def __init__(self, jar: Any) -> None:
         super().__init__(jar)
@@ -221,7 +221,7 @@ class Hiding(JarAdapter):
 
 
 class Tombstoning(Hiding):
-    """Leaves it out of everything, as long as it lives: it is all still there."""
+    """Leave records out of every read while this instance lives; the data stays."""
 
     async def get(self, handle: Any, scope: Any) -> Any:
         return None if handle in self._hidden else await super().get(handle, scope)
@@ -232,7 +232,7 @@ class Tombstoning(Hiding):
 
 
 class Touchy(JarAdapter):
-    """Forgets all or nothing."""
+    """Forget all handles or none."""
 
     async def forget(self, handles: Any, scope: Any) -> Any:
         if any(self._find(handle, scope) is None for handle in handles):
@@ -241,7 +241,7 @@ class Touchy(JarAdapter):
 
 
 class Boastful(JarAdapter):
-    """Says that it corrects, and does not."""
+    """Declare correction, but do not correct."""
 
     capabilities = Capabilities(correction=True)
 
@@ -250,7 +250,7 @@ class Boastful(JarAdapter):
 
 
 class Unsaid(JarAdapter):
-    """Can do more than it says."""
+    """Support an operation without declaring it."""
 
     async def profile(self, scope: Any) -> ProfileResult:
         return ProfileResult("- likes tea")
@@ -281,7 +281,7 @@ class Cutting(JarAdapter):
 
 
 class Swallowing(JarAdapter):
-    """Keeps what no text can hold."""
+    """Store text with invalid characters instead of refusing it."""
 
     async def upsert_records(self, request: Any) -> Any:
         plain = tuple(replace(each, text=each.text.replace("\x00", "")) for each in request.records)
@@ -289,14 +289,14 @@ class Swallowing(JarAdapter):
 
 
 class Halfway(JarAdapter):
-    """Writes what comes before the mistake."""
+    """Write the records before an invalid one."""
 
     async def upsert_records(self, request: Any) -> WriteResult:
         return WriteResult(tuple(self._put(request.scope, each, request.source, None) for each in request.records))
 
 
 class Losing(JarAdapter):
-    """Reads, waits, writes: of many at once, some are lost."""
+    """Read, wait, write: some concurrent writes are lost."""
 
     async def upsert_records(self, request: Any) -> Any:
         before = list(self._jar)
@@ -308,7 +308,7 @@ class Losing(JarAdapter):
 
 
 class Stubborn(JarAdapter):
-    """Tells a caller who leaves something else."""
+    """Replace the cancellation with another error."""
 
     async def query(self, request: Any) -> Any:
         try:
@@ -400,7 +400,7 @@ def test_an_adapter_that_is_wrong_is_caught(kind: type, name: str, given: dict[s
 
 
 def test_every_kind_of_promise_has_somebody_who_breaks_it() -> None:
-    """What is left out: promises that only a provider that crashes on a name or a query would break."""
+    """Not covered: promises that only a provider that crashes on a name or a query would break."""
     known = {name for name, _ in inspect.getmembers(ProviderContract) if name.startswith("test_")}
     caught = {name for _, name, _ in WRONG}
     assert caught <= known

@@ -1,4 +1,4 @@
-"""The provider of the how-to passes the suite as a third party would run it."""
+"""The how-to's provider passes the suite, run as a third party would run it."""
 
 from __future__ import annotations
 

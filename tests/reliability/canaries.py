@@ -1,4 +1,4 @@
-"""Texts that are nobody else's, and a look for their bytes in files."""
+"""Unique texts, and a search for their bytes in files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 PIECE = 8
 SIZES = (1, 12, 60, 300, 900, 1_500, 4_000, 4_100, 9_000, 40_000, 200_000)
-# Enough of them that eight in a row hardly ever occur twice by chance.
+# Enough characters that a run of eight hardly ever repeats by chance.
 LETTERS = string.ascii_letters + string.digits
 
 
@@ -34,7 +34,7 @@ def among(values: NDArray[np.uint64], ordered: NDArray[np.uint64]) -> NDArray[np
 
 
 def assert_gone(folder: Path, values: Iterable[str], kept: Iterable[str] = ()) -> None:
-    """No piece of eight characters of these is in any file of the folder, but for pieces of what was kept."""
+    """Assert that no file of the folder contains an eight-character piece of `values`, except pieces of `kept`."""
     there = pieces_of(bytes_of(folder))
     excused = pieces_of("\n".join(kept).encode())
     for value in values:
@@ -44,7 +44,7 @@ def assert_gone(folder: Path, values: Iterable[str], kept: Iterable[str] = ()) -
 
 
 class Canaries:
-    """Texts of which a piece of eight characters hardly ever occurs elsewhere."""
+    """Makes texts of which an eight-character piece hardly ever occurs elsewhere."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
@@ -54,6 +54,6 @@ class Canaries:
 
     def text(self) -> str:
         size = self._chance.choice(SIZES[:-2] if self._chance.random() < 0.97 else SIZES)
-        # Long texts are repetitive, to be quick to make and to look for; still nobody else's.
+        # Long texts repeat themselves, so that they are fast to make and to search for; they are still unique.
         unit = self.make(min(size, 997))
         return (unit * (size // len(unit) + 1))[:size]

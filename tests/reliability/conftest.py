@@ -1,4 +1,4 @@
-"""Makes the modules beside the tests importable by name, for the processes that the tests start, too."""
+"""Makes the helper modules importable by name, also for the processes that tests start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faults.zygote import Zygote
 
 @pytest.fixture(params=ON_EACH)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """Where a store can be, for each kind of store."""
+    """A location for a store, for each kind of store."""
     if request.param == "sqlite":
         yield SqlitePlace(tmp_path)
         return

@@ -1,4 +1,4 @@
-"""Worker processes that a test kills, stalls and replaces, and an embedder behind HTTP that takes its time."""
+"""Worker processes that a test kills, stalls and replaces, and a slow HTTP embedder."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class _Embeddings(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        time.sleep(random.uniform(0.0, 0.02))  # so that a kill meets workers in the middle of something
+        time.sleep(random.uniform(0.0, 0.02))  # so that a kill interrupts workers at work
         rows = [{"index": index, "embedding": [1.0, float(len(text))]} for index, text in enumerate(body["input"])]
         answer = json.dumps({"data": rows}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
-        with contextlib.suppress(OSError):  # whoever asked may be dead
+        with contextlib.suppress(OSError):  # the client may be dead
             self.wfile.write(answer)
 
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - so it is called there
-        """Nothing."""
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class's name
+        """Log nothing."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Whoever asked was killed."""
+        """Ignore errors of killed clients."""
 
 
 @contextlib.contextmanager
@@ -58,7 +58,7 @@ def embeddings() -> Iterator[str]:
 
 
 class Workers:
-    """Processes of `holdfast worker` on one store, whose number stays the same."""
+    """A constant number of `holdfast worker` processes on one store."""
 
     def __init__(self, location: str, kinds: str, count: int, logs: Path, **environment: str) -> None:
         self._command = [*PROGRAM, "worker", location, "--kinds", kinds]
@@ -75,7 +75,7 @@ class Workers:
             return subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
 
     def kill_one(self) -> None:
-        """SIGKILL to any of them; another comes in its place."""
+        """Send SIGKILL to a random worker and start another in its place."""
         index = self._chance.randrange(len(self.running))
         victim = self.running[index]
         assert victim.poll() is None, f"a worker ended by itself: {self.log()[-4000:]}"
@@ -84,7 +84,7 @@ class Workers:
         self.running[index] = self._start()
 
     def stall_one(self, seconds: float) -> None:
-        """SIGSTOP to any of them, and SIGCONT so much later, while the others go on."""
+        """Send SIGSTOP to a random worker, and SIGCONT after `seconds`; the others go on."""
         victim = self._chance.choice(self.running)
         victim.send_signal(signal.SIGSTOP)
 

@@ -1,4 +1,4 @@
-"""Each verb, carried out while the connection to its server is cut at one of its calls; in processes of their own."""
+"""Run each verb while its server connection is cut at one of its calls. Runs in separate processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVERY = (*VERBS, "open", "close")
 
 
 def prepare(tell: Tell, location: str, space: str) -> None:
-    """What a case starts from, in a space of its own."""
+    """Create a case's initial content in a new space."""
 
     async def whole() -> None:
         async with _opening(location, space, 0) as memory:
@@ -40,7 +40,7 @@ def _opening(location: str, space: str, start: int, *, local: bool = True) -> An
 
 
 def run(tell: Tell, location: str, space: str, control: str, verb: str, at: int, dies: bool) -> None:
-    """Carry the verb out with its connection cut at call `at` (0: count them), tell how it ended, and go on or die."""
+    """Run the verb with its connection cut at call `at` (0: only count calls); report the outcome; continue or die."""
     asyncio.run(_run(tell, location, space, Shim(Path(control)), verb, at, dies))
 
 
@@ -66,7 +66,7 @@ async def _run(tell: Tell, location: str, space: str, shim: Shim, verb: str, at:
     memory = await (cutting(opening.open_memory()) if verb == "open" else opening.open_memory())
     if memory is None:
         memory = await _opening(location, space, 1_000).open_memory()
-    # So that the verb finds its connections made, as it mostly does.
+    # Open the connections beforehand, as is usual.
     await memory.add("warm", subject="ana", conversation="warm")
     await memory.list(subject="ana")
     if verb in VERBS:

@@ -1,4 +1,4 @@
-"""A memory as a plain dictionary would be one: what every verb must answer, said as simply as possible."""
+"""A memory modelled as a plain dictionary: the expected answer of every verb, as simply as possible."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ TICK = timedelta(microseconds=1)
 
 
 class Refused(Exception):
-    """The call must be refused, with an error of this name."""
+    """The call must be refused with an error of this name."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The part of a scope that the machine plays with."""
+    """The part of a scope that the state machine varies."""
 
     space: str = "default"
     subject: str | None = None
@@ -58,7 +58,7 @@ class Revision:
 
 
 def baseless(revision: Revision, messages: set[str]) -> bool:
-    """Whether it rests on those messages and on nothing else."""
+    """True if the revision rests on those messages and on nothing else."""
     return bool(revision.evidence) and revision.evidence <= messages
 
 
@@ -106,16 +106,16 @@ class Model:
     forgotten: set[str] = field(default_factory=set)
     tombstones: int = 0
 
-    # --- who sees what ---
+    # --- visibility ---
 
     @staticmethod
     def reads(asked: Place, other: Place) -> bool:
-        """Whether a read in one place reaches a record of another: the subject's own, and what is shared."""
+        """True if a read in one place reaches a record of another: the subject's own records and shared ones."""
         return asked.space == other.space and (asked.subject is None or other.subject in (asked.subject, None))
 
     @staticmethod
     def writes(asked: Place, other: Place, exactly: bool = False) -> bool:
-        """A write reaches the subject's own, and without a subject the whole space; or, `exactly`, what is nobody's."""
+        """True if a write reaches it: own; without a subject the whole space or (`exactly`) records of no one."""
         subjects = (other.subject,) if exactly else (None, other.subject)
         return asked.space == other.space and asked.subject in subjects
 
@@ -132,7 +132,7 @@ class Model:
         return self.threads.setdefault(place, Thread())
 
     def known(self, place: Place, message: Said) -> tuple[bool, str | None]:
-        """Whether an equal message is there already, and its id; None if it was forgotten."""
+        """(True, id) if an equal message is stored already; its id is None if it was forgotten."""
         if message.external_id is None and not message.given:
             return False, None
         for other in self.messages.values():
@@ -159,7 +159,7 @@ class Model:
     # --- forgetting ---
 
     def doomed(self, asked: Place, messages: set[str], memories: set[str], exactly: bool) -> tuple[set[str], int]:
-        """The memories that go with those messages, and how many others are weakened."""
+        """The memories deleted together with those messages, and how many others are weakened."""
         touched = {
             memory.id
             for memory in self.memories.values()
@@ -190,7 +190,7 @@ class Model:
     # --- reading ---
 
     def listed(self, asked: Place, as_of: datetime | None = None, valid_at: datetime | None = None) -> dict[str, str]:
-        """Ids and texts that a list shows, newest first."""
+        """Ids and texts of a list, newest first."""
         found = {m.id: m.text for m in self.messages.values() if self.seen(asked, m.place) and m.known(as_of)}
         for memory in self.memories.values():
             revision = memory.at(as_of)
@@ -203,7 +203,7 @@ class Model:
     def searchable(
         self, asked: Place, as_of: datetime | None = None, valid_at: datetime | None = None
     ) -> dict[str, str]:
-        """Ids and texts that a search may show: what is listed, but for what is in quarantine."""
+        """Ids and texts that a search may return: listed records except those in quarantine."""
         quarantined = {memory.id for memory in self.memories.values() if memory.quarantined}
         listed = self.listed(asked, as_of, valid_at)
         return {record_id: text for record_id, text in listed.items() if record_id not in quarantined}

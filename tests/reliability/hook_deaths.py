@@ -1,4 +1,4 @@
-"""A process that dies while it emits a hook or delivers it. Processes find this module by its name."""
+"""A process that dies while it emits or delivers a hook. Child processes import this module by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORDS = "We chose Lisbon."
 
 @dataclass(frozen=True)
 class Both:
-    """Implements `ports.Providers`: our own, and the ledger."""
+    """Implements `ports.Providers` with our own provider and the ledger."""
 
     ledger: LedgerProvider
 
@@ -53,7 +53,7 @@ class Both:
 
 
 class Later:
-    """A clock that is ahead: whatever was held or waits is due."""
+    """A clock that runs ahead, so that leased and waiting work is due."""
 
     def __init__(self, **by: float) -> None:
         self.by = timedelta(**by)
@@ -84,7 +84,7 @@ async def emit(engine: Engine, hook_id: str = "run:r1") -> EmittedHook:
 
 
 def die_on_the_way(tell: Tell, location: str, point: str, passage: int) -> None:
-    """Emit a hook, then deliver what is due; be killed at the n-th passage of a point, or within the adapter's call."""
+    """Emit a hook and deliver it; be killed at the n-th passage of a point, or during the adapter's call."""
 
     def meanwhile(when: str) -> None:
         if point == f"call.{when}":

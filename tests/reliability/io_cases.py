@@ -1,4 +1,4 @@
-"""Each verb, carried out while a call of its on the disk fails. Run in processes of their own."""
+"""Run each verb while one of its disk calls fails. Runs in separate processes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ VERBS: dict[str, Work] = {
     "rebuild": lambda memory: memory.rebuild(),
     "read": _look,
 }
-# Several commits, each of them whole; what is left is done by whoever drains next.
+# Several commits, each atomic; the next drain does the remaining work.
 IN_STEPS = frozenset({"flush", "index", "rebuild"})
 LEAVES_WORK = IN_STEPS | {"forget"}
 OPENING = ("create", "open", "recover")
@@ -67,7 +67,7 @@ def _opening(location: str, start: int, *, local: bool = True) -> Any:
 
 
 async def fill(memory: AsyncMemory) -> None:
-    """What every case starts from."""
+    """Write the content that every case starts from."""
     await memory.add(["I live in Lisbon.", "I work as a nurse."], subject="ana", conversation="home")
     await memory.add([f"{CANARY} one", f"{CANARY} two " * 900], subject="ana", conversation="secret")
     await memory.add("Something that bob said.", subject="bob")
@@ -75,7 +75,7 @@ async def fill(memory: AsyncMemory) -> None:
 
 
 def prepare(tell: Tell, folder: str) -> None:
-    """Make the store that every case starts from, once closed and once as a crash leaves it."""
+    """Create the initial store of every case, once closed and once as a crash leaves it."""
 
     async def whole() -> None:
         async with _opening(f"{folder}/closed.db", 1) as memory:
@@ -92,7 +92,7 @@ def prepare(tell: Tell, folder: str) -> None:
 
 
 def run(tell: Tell, location: str, control: str, verb: str, fault: str, at: int, dies: bool) -> None:
-    """Carry the verb out with its call number `at` failing (0: count them), tell how it ended, and go on or die."""
+    """Run the verb with call number `at` failing (0: only count calls); report the outcome; continue or die."""
     asyncio.run(_run(tell, location, Shim(Path(control)), verb, fault, at, dies))
 
 
@@ -122,11 +122,11 @@ async def _run(tell: Tell, location: str, shim: Shim, verb: str, fault: str, at:
         memory = await _opening(location, 1_000).open_memory()
     if verb in VERBS:
         await failing(VERBS[verb](memory))
-    # The trouble is over: everything goes on, without opening it anew.
+    # The fault is over: everything works again without reopening.
     try:
         await memory.add(AFTERWARDS, subject="zoe")
     except StoreReadOnly:
-        # But for this: SQLite reads a file that it could not open for writing, and says so at the first write.
+        # The exception: SQLite opens an unwritable file read-only, and the first write reports that.
         assert verb in OPENING
         await memory.close()
         memory = await _opening(location, 2_000).open_memory()

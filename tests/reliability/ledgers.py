@@ -1,4 +1,4 @@
-"""A provider outside that keeps what it is given in a file, so that what it was asked is known whoever died."""
+"""An external provider that appends its requests to a file, so they are known even if a process dies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEY = "ledger"
 
 
 class LedgerProvider:
-    """`meanwhile` is called in the middle of a capture: before it is written down, and after."""
+    """Calls `meanwhile` twice during a capture: before and after the request is written to the file."""
 
     key = KEY
     description = "A file."
@@ -68,8 +68,8 @@ class LedgerAdapter:
             "space": request.scope.space,
             "binding": request.binding_key,
         }
-        # One write of a few bytes at the end: lines of several processes do not mix.
-        with open(self._path, "ab", buffering=0) as file:  # noqa: ASYNC230 - a provider has a thread of its own
+        # One small append: lines of several processes do not mix.
+        with open(self._path, "ab", buffering=0) as file:  # noqa: ASYNC230 - a provider has its own thread
             file.write(json.dumps(entry).encode() + b"\n")
         self._meanwhile("after")
         return CaptureResult((RecordHandle(KEY, str(request.idempotency_id)),))
@@ -94,12 +94,12 @@ class LedgerAdapter:
 
 
 def ledger(path: Path) -> list[dict[str, Any]]:
-    """What it was given, in order."""
+    """The recorded requests, in order."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def installed(folder: Path) -> str:
-    """A folder that makes the provider findable by its entry point, for processes that have it on their path."""
+    """Create a folder that registers the provider's entry point for processes that have it on their path."""
     about = folder / "holdfast_ledger-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: holdfast-ledger\nVersion: 1.0\n")

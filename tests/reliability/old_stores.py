@@ -1,7 +1,7 @@
-"""Stores as earlier versions wrote them: a dump per kind of store and schema, and what must be in it.
+"""Stores written by earlier versions: a dump per kind of store and schema, and its expected content.
 
-`PYTHONPATH=tests python tests/reliability/old_stores.py` writes the dumps of today's schema, where they are missing.
-That is done once, before a release; a dump is never written again.
+`PYTHONPATH=tests python tests/reliability/old_stores.py` writes the missing dumps of the current schema.
+Run it once, before a release; a dump is never rewritten.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from postgres import Server, schema_of
 FOLDER = Path(__file__).parent / "schemas"
 SCHEMAS: dict[str, Any] = {"sqlite": sqlite_schema, "postgres": postgres_schema}
 _NAME = "a_store_of_another_time"
-# Steps that a later version might have.
+# Migrations that a later version might have.
 EXTRA = (
     "CREATE TABLE extra_one (value TEXT);\nCREATE INDEX extra_one_value ON extra_one (value);\n",
     "CREATE TABLE extra_two (value TEXT);\nINSERT INTO extra_two SELECT id FROM records;\n",
@@ -40,12 +40,12 @@ def newest(kind: str) -> int:
 
 
 def versions(kind: str) -> list[int]:
-    """Of which there are dumps."""
+    """Versions that have a dump."""
     return sorted(int(path.stem.rpartition("-")[2]) for path in FOLDER.glob(f"{kind}-*.sql"))
 
 
 async def fill(location: str) -> None:
-    """What every dump holds: something in each table."""
+    """Write the content of every dump: something in each table."""
     opening = holdfast.open_async(location, embedder="fake", clock=FixedClock(), new_ids=CountingIds(), work=False)
     async with opening as memory:
         said = [{"text": "I live in Lisbon.", "id": "m1", "metadata": {"k": "v"}}, "I work as a nurse."]
@@ -71,11 +71,11 @@ def restore(kind: str, version: int, place: Place, server: Server | None = None)
         server.execute(script.replace(_NAME, schema_of(place.location)))
 
 
-# --- in processes of their own ----------------------------------------------------------------------------------------
+# --- in separate processes --------------------------------------------------------------------------------------------
 
 
 def upgrade(tell: Tell, kind: str, location: str, point: str | None, passage: int) -> None:
-    """Open it as a version with two more steps would, and die at the point, if one is given."""
+    """Open the store as a version with two more migrations; die at the point if one is given."""
     schema = SCHEMAS[kind]
     steps = schema.migrations()
     more = [(steps[-1][0] + 1 + number, script) for number, script in enumerate(EXTRA)]
@@ -86,13 +86,13 @@ def upgrade(tell: Tell, kind: str, location: str, point: str | None, passage: in
         tell(ok=memory.verify().ok, texts=sorted(record.text for record in memory.list(limit=1_000).items))
 
 
-# --- writing them -----------------------------------------------------------------------------------------------------
+# --- writing dumps ----------------------------------------------------------------------------------------------------
 
 
 def _dumped_sqlite(path: Path) -> Iterator[str]:
     with contextlib.closing(sqlite3.connect(path)) as database:
         lines = list(database.iterdump())
-        # Once a table counted by itself, this one stays, empty, and cannot be made by hand.
+        # SQLite keeps this table, empty, once any table used AUTOINCREMENT; it cannot be created by hand.
         counted = any("AUTOINCREMENT" in line for line in lines)
         yield from (line for line in lines if counted or '"sqlite_sequence"' not in line)
         for pragma in ("application_id", "user_version"):
@@ -103,7 +103,7 @@ def _dumped_sqlite(path: Path) -> Iterator[str]:
 def _dumped_postgres(server: Server, schema: str) -> str:
     command = [str(server._bin / "pg_dump"), "--inserts", "--no-owner", "-n", schema, server.url()]
     dumped = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    # Without what only `psql` understands, and without what would change the connection it is restored on.
+    # Drop lines that only `psql` understands and lines that change the session they are restored in.
     lines = [line for line in dumped.splitlines() if line and not re.match(r"--|\\|SET |SELECT pg_catalog.set", line)]
     return "\n".join(lines).replace(schema, _NAME)
 

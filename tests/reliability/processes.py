@@ -1,4 +1,4 @@
-"""What the tests run in processes of their own. A process finds this module by its name."""
+"""Functions that tests run in separate processes, which import this module by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from holdfast.stores.sqlite import SqliteStore
 
 
 class _Mixed:
-    """Everything that a program does all day, and no error that it would have to handle."""
+    """A typical program's mix of calls; none of them may raise an error."""
 
     def __init__(self, memory: AsyncMemory, name: str, counter: str) -> None:
         self._memory, self._name, self._counter = memory, name, counter
@@ -77,7 +77,7 @@ class _Mixed:
 
 
 async def _mixed(path: str, name: str, counter: str, operations: int) -> dict[str, Any]:
-    """Add, search, read, forget, and count up a memory that all the others count up too."""
+    """Add, search, read, forget, and increment a counter memory shared by all processes."""
     async with holdfast.open_async(path, embedder="fake") as memory:
         mixed = _Mixed(memory, name, counter)
         await mixed.work(operations)
@@ -85,7 +85,7 @@ async def _mixed(path: str, name: str, counter: str, operations: int) -> dict[st
 
 
 async def _count_up(memory: AsyncMemory, counter: str) -> int:
-    """Read, add one, write if nobody was faster: again until it succeeds."""
+    """Read, add one, compare-and-set; retry until it succeeds."""
     while True:
         current = await memory.get(counter, subject="all")
         try:
@@ -103,12 +103,12 @@ async def _count_up(memory: AsyncMemory, counter: str) -> int:
 def work(path: str, name: str, counter: str, operations: int, answers: Queue[Any]) -> None:
     try:
         answers.put(asyncio.run(_mixed(path, name, counter, operations)))
-    except BaseException as error:  # noqa: BLE001 - told to the parent
+    except BaseException as error:  # noqa: BLE001 - reported to the parent
         answers.put(f"{type(error).__name__}: {error}")
 
 
 class Plain:
-    """An embedder that costs nothing: here it is about bytes, not about finding."""
+    """An embedder that costs nothing: these tests check bytes, not ranking."""
 
     fingerprint, dimensions, local = "plain:2:1", 2, True
 
@@ -120,7 +120,7 @@ class Plain:
 
 
 def forget_and_die(path: str, record_ids: list[str]) -> None:
-    """Forget, and be killed after the commit and before the bytes are gone."""
+    """Forget, and be killed after the commit and before the bytes are erased."""
 
     async def die(self: SqliteStore) -> bool:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -137,7 +137,7 @@ def open_add_and_close(path: str) -> None:
 
 
 def open_twice_and_die(path: str) -> None:
-    """Open the file twice, let another process come and go, write through both, and be killed."""
+    """Open the file twice, let another process open and close it, write through both, and be killed."""
     opened = [holdfast.open(path, embedder="fake", work=False) for _ in range(2)]
     for number, memory in enumerate(opened):
         memory.add(f"before {number}", subject="ana")

@@ -1,4 +1,4 @@
-"""The same calls, sent again and again, from processes that die in between. Run in processes of their own."""
+"""Send the same calls repeatedly from processes that die in between. Runs in separate processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.library import AsyncMemory
 
 
 def send(tell: Tell, location: str, rounds: list[list[object]], times: int, point: str | None, passage: int) -> None:
-    """Send each round's call so many times at once; die at the point, if one is given, or tell what was answered."""
+    """Send each round's call `times` times concurrently; report the answers, or die at the point if one is given."""
 
     async def whole() -> None:
         if point is not None:
@@ -35,7 +35,7 @@ async def _call(memory: AsyncMemory, key: str, remembers: bool) -> str:
 
 
 def count_up(tell: Tell, location: str, counter: str, writers: int, seed: int) -> None:
-    """So many writers, each of which adds one to what it has read, if nobody was faster; again until it succeeds."""
+    """Run `writers` tasks that each add one by compare-and-set, retrying until it succeeds."""
     chance = random.Random(seed)
 
     async def one(memory: AsyncMemory) -> None:

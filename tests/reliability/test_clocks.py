@@ -1,4 +1,4 @@
-"""Clocks lie: they jump forwards, backwards and stand still. Order, validity and `as_of` stay right."""
+"""Order, validity and `as_of` stay correct when the clock jumps forwards or backwards or stands still."""
 
 from __future__ import annotations
 
@@ -117,11 +117,11 @@ def test_validity_does_not_depend_on_when_it_was_written(place: Place) -> None:
 
 @pytest.mark.parametrize("zone", ["Europe/Lisbon", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu"])
 def test_moments_given_by_local_clocks_are_the_moments_they_are(place: Place, zone: str) -> None:
-    """Around the hour that a clock shows twice, and the one that it never shows: bounds are by the real moment."""
+    """Around the repeated and the skipped hour of a clock change, bounds follow the actual instant."""
 
     async def work(memory: AsyncMemory, clock: FixedClock) -> None:
         local = ZoneInfo(zone)
-        # Every half hour of the days on which these zones turn their clocks, and some on which they do not.
+        # Every half hour of the days on which these zones change their clocks, and of some other days.
         for day in (datetime(2026, 3, 8), datetime(2026, 3, 29), datetime(2026, 4, 5), datetime(2026, 11, 1)):
             start = day.replace(tzinfo=UTC)
             moments = [start + timedelta(minutes=30 * step) for step in range(40)]

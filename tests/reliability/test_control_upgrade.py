@@ -1,4 +1,4 @@
-"""From schema 7: who had a key still has it, and the trail can be asked by what it always said."""
+"""Upgrade from schema 7: keys stay valid, and the audit trail can be filtered by what it already recorded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GRANT = authorize(LOCAL_OPERATOR, Action.MANAGE_BINDINGS, Scope(space="acme"))
 
 @pytest.fixture
 def older(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> Place:
-    """A store of schema 7, with what a control plane would ask about."""
+    """A store of schema 7 with content for the control plane to query."""
     digest = ("x'{}'" if kind == "sqlite" else "decode('{}', 'hex')").format("ab" * 32)
     statements = [statement.replace("{}", digest) for statement in BEFORE]
     if kind == "sqlite":
@@ -82,7 +82,7 @@ def test_a_store_of_schema_7_is_one_that_a_control_plane_can_ask(older: Place) -
             (job,) = await store.read(GRANT, lambda r: r.jobs_page(JobFilter(run="r"), from_micros(AT), None, 9))
             assert (job.id, job.retry_of, job.cause) == ("job_1.2", "job_1", None)
             assert await store.read(GRANT, lambda r: list(r.bindings())) == [first_binding("acme")]
-            if older.kind == "sqlite":  # a dump of a server does not hold how far its numbers were counted
+            if older.kind == "sqlite":  # a server's dump does not contain the sequence counters
                 await store.write(GRANT, ControlScribe("acme").everything())
             assert (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1] == []
 

@@ -1,4 +1,4 @@
-"""No acknowledged write is lost, and none is half visible, whenever a client or a server is killed."""
+"""Killing a client or a server at any time loses no acknowledged write and shows none half done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faults.zygote import Zygote
 from postgres import Server
 
 KILLS = int(os.environ.get("HOLDFAST_KILLS", "40"))  # of clients, on each store; a tenth as many of servers
-# Several kills on one store: each must also survive what the ones before have left.
+# Kill several times per store: each kill must also survive the state left by the earlier ones.
 KILLS_PER_STORE = 10
 SERVER_KILLS_PER_STORE = 5
 
@@ -32,7 +32,7 @@ def test_killed_writers_lose_nothing_that_was_acknowledged(place: Place, zygote:
 
 @pytest.fixture(scope="module")
 def mortal() -> Iterator[Server]:
-    """A server that may be killed."""
+    """A server that tests may kill."""
     with Server() as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""Wherever the connection to a server is cut: the old state or the new one, and mostly nobody notices."""
+"""A cut connection to the server leaves the old state or the new one; most callers do not notice it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from faults.zygote import Zygote
 from postgres import AnyServer
 
 EVERYTHING = os.environ.get("HOLDFAST_FAULTS") == "all"
-CUTS = 8  # of each verb, at most, unless everything is asked for
+CUTS = 8  # per verb, unless HOLDFAST_FAULTS=all
 TYPED = {"store_unavailable", "store_busy", "outcome_unknown"}
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A process with the shim in it, and one store, with a space for each case."""
+    """A process with the shim loaded, and one store with a space per case."""
 
     zygote: Zygote
     shim: Shim
@@ -36,7 +36,7 @@ class Bench:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def space(self) -> str:
-        """A new one, with what a case starts from."""
+        """Create a space with the initial content of a case."""
         made = f"case{next(self.numbers)}"
         self.zygote.run("cut_cases:prepare", location=self.place.location, space=made)
         return made
@@ -88,7 +88,7 @@ def bench(shimmed: tuple[Zygote, Shim], postgres: AnyServer) -> Iterator[Bench]:
 
 
 def _cases(calls: int) -> Iterator[tuple[int, bool]]:
-    """Which call is cut, and whether the process dies after it: evenly over the calls; in the long run, all of them."""
+    """Pairs of the call to cut and whether the process dies after it: evenly spaced calls, or all of them."""
     cut = spread(calls, calls if EVERYTHING else CUTS)
     yield from ((at, number % 3 == 2) for number, at in enumerate(cut))
 

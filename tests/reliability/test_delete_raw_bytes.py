@@ -1,4 +1,4 @@
-"""After raw content is deleted, no byte of it is in any file, though its rows stay where they are."""
+"""After raw content is deleted, no byte of it is in any file, although its rows stay in place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TURNS = 60
 
 
 class Teller:
-    """Makes turns of canaries alone, and knows what each of them holds."""
+    """Makes turns that consist of canaries and records the content of each."""
 
     def __init__(self, seed: int) -> None:
         self.chance, self.scribe, self.canaries = random.Random(seed), Scribe(), Canaries(seed)
@@ -56,7 +56,7 @@ def test_no_byte_of_deleted_content_is_left_whatever_the_layout(tmp_path: Path, 
         for number in range(1, TURNS + 1):
             turn = teller.turn()
             await add(store, turn)
-            # What is learned lies between what was said, and moves with it.
+            # Memories lie between the messages and move with them.
             await put(store, teller.scribe.revision(ANA, "learned", evidence=[turn.messages[0].id], vectors=()))
             if teller.chance.random() < 0.5:
                 chosen = teller.chance.sample(range(1, number + 1), min(number, 3))
@@ -69,7 +69,7 @@ def test_no_byte_of_deleted_content_is_left_whatever_the_layout(tmp_path: Path, 
         assert await store.scrub()
         lost = [value for number in deleted for value in teller.said[number - 1]]
         kept = [value for number in range(1, TURNS + 1) if number not in deleted for value in teller.said[number - 1]]
-        # While it is open: the log is still in use.
+        # Check while the store is open: the log is still in use.
         assert_gone(tmp_path, lost, kept)
         found = await store.read(read_grant(ANA), lambda r: r.turns(ANA, 0, TURNS))
         readable = [turn.sequence for turn in found if all(message.text for message in turn.messages)]

@@ -1,4 +1,4 @@
-"""A process killed at each named point of the product leaves a store that is whole."""
+"""A process killed at any named failpoint leaves a consistent store."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from faults.writers import killed_at
 from faults.zygote import Zygote
 from holdfast.failpoints import POINTS
 
-# At which passages of each point. A store is brought to the newest schema once.
+# The passages of each point at which to kill. A store is migrated only once.
 PASSAGES = {"migration": (1,)}
 USUAL_PASSAGES = (1, 2, 5)
 
-# What the usual writers never do is killed by the tests of its own, which must name its points.
+# Rare work that the usual writers never do: its own tests kill it and must name its points.
 ELSEWHERE = {"copy.chunk": "tests/stores/test_copying.py", "outside": "tests/control/test_unknown.py"}
 USUAL = [point for point in POINTS if point.rpartition(".")[0] not in ELSEWHERE]
 ROOT = Path(__file__).parents[2]
 
 
 def reached_by(source: Path) -> list[str]:
-    """The points that a module says are reached."""
+    """The failpoints that a module reaches."""
     calls = [node for node in ast.walk(ast.parse(source.read_text("utf-8"))) if isinstance(node, ast.Call)]
     return [
         node.args[0].value  # type: ignore[union-attr, misc]
@@ -43,7 +43,7 @@ def test_every_point_is_listed_and_every_listed_point_is_somewhere() -> None:
 
 
 def test_points_come_in_pairs() -> None:
-    """A place is worth a kill on either side of it."""
+    """Each place gets a kill before it and one after it."""
     assert {point.removesuffix(".before") for point in POINTS if point.endswith(".before")} == {
         point.removesuffix(".after") for point in POINTS if point.endswith(".after")
     }

@@ -1,8 +1,8 @@
-"""After a forget, no byte of what was forgotten is in any file: whatever the layout of the file, and whatever crashes.
+"""After a forget, no byte of the forgotten content is in any file, whatever the file's layout and whatever crashes.
 
 SQLite moves rows between pages when their neighbours grow, shrink or go, and may leave copies of them in the unused
-parts of pages. So the workloads here are made to move rows: many partitions at once, texts of one byte up to many
-pages, corrections, and forgetting the neighbours first.
+parts of pages. So these workloads make rows move: many partitions at once, texts from one byte to many pages,
+corrections, and forgetting the neighbours first.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Hoard:
         added = await self._memory.add(messages, subject=subject, conversation=f"c{subject}", source=source)
         for message_id, message in zip(added.message_ids, messages, strict=True):
             said = [message["text"], message["sender"], message["id"], *message["metadata"].popitem()]
-            # A source is shared by its messages: it must go with the last of them, so only then is it looked for.
+            # Messages share a source, which goes with the last of them; so search for it only then.
             self.live[str(message_id)] = (subject, said + ([source] if len(messages) == 1 else []))
 
     async def _remember(self) -> None:
@@ -125,7 +125,7 @@ def test_no_byte_is_left_whatever_the_layout(tmp_path: Path, seed: int) -> None:
             hoard = Hoard(memory, seed, subjects=1 + seed % 7)
             for _ in range(100):
                 await hoard.step()
-            # While it is open: the log is still in use.
+            # Check while the store is open: the log is still in use.
             assert_gone(tmp_path, hoard.gone, hoard.kept)
             return hoard
 
@@ -136,7 +136,7 @@ def test_no_byte_is_left_whatever_the_layout(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("size", [40, 250, 700, 1_300])
 def test_no_byte_is_left_when_the_neighbours_went_first(tmp_path: Path, size: int) -> None:
-    """Pages that become almost empty are joined: what is left on them moves, again and again."""
+    """SQLite merges pages that become almost empty, so the remaining rows move repeatedly."""
     chance, canaries = random.Random(size), Canaries(1_000 + size)
     texts = [canaries.make(chance.randint(size // 2, size)) for _ in range(400)]
     with holdfast.open(tmp_path / "memory.db", embedder=Plain(), work=False) as memory:
@@ -191,7 +191,7 @@ def test_a_message_of_one_byte_is_forgotten_as_well(tmp_path: Path) -> None:
         added = memory.add("\x07", subject="ana")
         memory.forget(str(added.message_ids[0]), subject="ana")
         assert memory.stats(subject="ana").messages == 0
-    # One byte is everywhere in a file: what is looked at is where it stood.
+    # A single byte occurs everywhere in a file, so check where it was stored.
     with closing(sqlite3.connect(tmp_path / "memory.db")) as raw:
         assert raw.execute("SELECT hex(text) FROM texts").fetchall() == [("00",)]
 
@@ -208,7 +208,7 @@ def test_nothing_is_left_in_failed_and_repeated_calls(tmp_path: Path) -> None:
         assert_gone(tmp_path, [text, other, key])
 
 
-# --- readers in the way -----------------------------------------------------------------------------------------------
+# --- blocking readers -------------------------------------------------------------------------------------------------
 
 
 def test_a_reader_in_the_way_delays_the_bytes_and_the_receipt_says_so(tmp_path: Path) -> None:
@@ -230,11 +230,11 @@ def test_a_reader_in_the_way_delays_the_bytes_and_the_receipt_says_so(tmp_path: 
             await asyncio.to_thread(reading.wait, 30)
             receipt = await memory.forget(str(added.message_ids[0]), subject="ana")
             assert not receipt.scrubbed
-            # Meanwhile nobody waits for it.
+            # Meanwhile no caller waits for it.
             await memory.add("hello", subject="bob")
             done.set()
             await busy
-            # The job was queued together with the forget; it is done as soon as it can be.
+            # The job was queued with the forget; it runs as soon as it can.
             assert await memory.drain() == 1
             assert_gone(tmp_path, [canary])
         await other.close()

@@ -1,4 +1,4 @@
-"""A full disk is survivable: writes are refused with a clear error, reads go on, and room is enough to recover."""
+"""On a full disk, writes fail with a clear error and reads work; freeing space is enough to recover."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXT = "The quick brown fox jumps over the lazy dog. " * 20
 
 
 class Filled:
-    """Adds until there is no room, and knows what was acknowledged."""
+    """Adds until the disk is full and records what was acknowledged."""
 
     def __init__(self, memory: AsyncMemory) -> None:
         self._memory = memory
@@ -36,7 +36,7 @@ class Filled:
         self._chance = random.Random(1)
 
     async def until_refused(self) -> Exception:
-        # Small ones too: what is left for a large one may still do for many of them.
+        # Small texts too: space too small for a large text may hold many small ones.
         for number in range(20_000):
             text = f"{number} " + (TEXT if self._chance.random() < 0.7 else "short")
             try:
@@ -86,12 +86,12 @@ def test_a_file_on_a_full_disk(work: bool) -> None:
             assert isinstance(error, StoreFull)
             assert "no space is left" in str(error)
             assert "free some and try again" in str(error)
-            # Refused again, and again without harm; nor do the audit rows of reads and refusals make reads fail.
+            # Repeated refusals do no harm, and the audit rows of reads and refusals do not make reads fail.
             for _ in range(20):
                 with pytest.raises(StoreFull):
                     await memory.add(TEXT * 30, subject="ana", conversation="c")
             await reads_go_on(memory, filled.acknowledged[0])
-            # Room is enough, without opening it anew.
+            # Freeing space is enough; no reopening is needed.
             ballast.unlink()
             await memory.add("there is room again", subject="ana", conversation="c")
             filled.acknowledged.append("there is room again")
@@ -148,7 +148,7 @@ def test_a_store_that_cannot_be_made_for_lack_of_room_says_so_and_is_made_later(
 
 
 class SmallServer(Server):
-    """One whose data lie on the given disk."""
+    """A server with its data directory on the given disk."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__({"max_wal_size": "32MB", "min_wal_size": "32MB", "autovacuum": "off"})
@@ -159,13 +159,13 @@ class SmallServer(Server):
         return self._disk / "data"
 
     def recover(self) -> None:
-        """What an administrator does after making room: start it, if it did not live through that."""
+        """Restart the server if it did not survive, as an administrator does after freeing space."""
         assert self._process is not None
         if self._process.poll() is not None:
             self.start()
 
     def keep_its_log_elsewhere(self) -> None:
-        """Then it is the tables that find no room, which a server lives through."""
+        """Move the WAL to another disk. Then only the tables run out of space, which the server survives."""
         self.stop()
         log = Path(shutil.copytree(self.data / "pg_wal", self.folder / "pg_wal"))
         if os.geteuid() == 0:
@@ -189,7 +189,7 @@ def test_a_server_on_a_full_disk(what: str) -> None:
             free = shutil.disk_usage(folder).free
             ballast.write_bytes(bytes(free - MEBIBYTE))
             error = await filled.until_refused()
-            # The server refuses the statement, or gives up; either is told as what it is.
+            # The server refuses the statement or shuts down; each has its own error.
             assert isinstance(error, StoreFull) or what == "everything"
             if isinstance(error, StoreFull):
                 assert "make room on the server's disk and try again" in str(error)

@@ -1,4 +1,4 @@
-"""Whoever dies between a hook and the memory that it is for, it arrives: in our own store exactly once."""
+"""A hook arrives even if a process dies between emitting and storing it; in our own store exactly once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def bound(location: str, path: Path) -> None:
 
 
 async def recovered(location: str) -> tuple[list[Delivery], list[str], list[str]]:
-    """Emit it again, as whoever had no answer does, and deliver; the deliveries, what our store has, and outcomes."""
+    """Emit the hook again, as a client without an answer does; deliver; return deliveries, our texts and outcomes."""
     async with desk(location, clock=Later(hours=2)) as engine:
         await emit(engine)
         await engine.crew.drain()
@@ -54,7 +54,7 @@ def test_a_hook_that_goes_outside_arrives_whoever_dies_on_the_way(
         if passage > 1 and place.kind == "sqlite":
             location = str(tmp_path / f"memory-{passage}.db")
         elif passage > 1:
-            break  # one store of a server for each test
+            break  # one server store per test
         asyncio.run(bound(location, path))
         child = zygote.start("hook_deaths:die_on_the_way", location=location, point=point, passage=passage)
         child.wait()
@@ -66,7 +66,7 @@ def test_a_hook_that_goes_outside_arrives_whoever_dies_on_the_way(
         entries = ledger(path)
         assert {(each["id"], each["text"], each["space"]) for each in entries} == {("run:r1", WORDS, SPACE)}
         assert 1 <= len(entries) <= 2
-        # What was asked, and of which nobody wrote down what came of it, is said to be unknown; nothing else is.
+        # Only a call with no recorded outcome is `unknown`.
         asked_in_vain = child.killed and point in ("outside.before", "outside.after", "call.before", "call.after")
         if asked_in_vain:
             assert outcomes == [Outcome.UNKNOWN, Outcome.SUCCEEDED]

@@ -1,4 +1,4 @@
-"""Whichever call on the disk fails, and however: the old state or the new one, and an error that says so."""
+"""Any failing disk call leaves the old state or the new one, and raises a matching error."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from faults.sampling import spread
 from faults.snapshot import Snapshot, snapshot
 from faults.zygote import Zygote
 
-# In the long run every call fails in each way, once with and once without a crash after it.
+# With HOLDFAST_FAULTS=all, every call fails in each way, once with and once without a crash after it.
 EVERYTHING = os.environ.get("HOLDFAST_FAULTS") == "all"
-# Else so many calls of a verb, the first and the last among them, and other ones for each way to fail.
+# Otherwise this many calls of a verb, including the first and the last; the sample differs per fault.
 SAMPLE = 10
-# What a verb under a failing disk may answer, besides that it is done.
+# Allowed errors of a verb on a failing disk.
 TYPED = {"store_error", "store_full", "store_unusable", "store_corrupt", "store_read_only", "store_busy"}
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A process with the shim in it, the stores that cases start from, and a folder for the case at hand."""
+    """A process with the shim loaded, the initial stores of the cases, and a folder for the current case."""
 
     zygote: Zygote
     shim: Shim
@@ -69,7 +69,7 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    # In memory where there is such a place: here no disk need keep anything.
+    # Use memory if possible: nothing here needs a durable disk.
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(dir=memory)) if memory.is_dir() else tmp_path_factory.mktemp("io")
     shim = Shim.made(folder)
@@ -82,7 +82,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 async def _looked_at(place: SqlitePlace, *, thoroughly: bool) -> tuple[Snapshot, Snapshot]:
-    """What it holds at once, and after what is left to do is done. It is whole in any case."""
+    """Snapshots at once and after the pending work is done; checks that the store is consistent."""
     async with place.store() as store:
         at_once = settled = await snapshot(store)
         if thoroughly:
@@ -103,7 +103,7 @@ def _looked(place: SqlitePlace, *, thoroughly: bool = True) -> tuple[Snapshot, S
 
 
 def _cases(fault: str, calls: int) -> Iterator[tuple[int, bool]]:
-    """Which call fails, and whether the process dies after it."""
+    """Pairs of the call to fail and whether the process dies after it."""
     if EVERYTHING:
         yield from itertools.product(range(1, calls + 1), (False, True))
         return
@@ -132,7 +132,7 @@ def test_every_call_that_can_fail_leaves_the_old_or_the_new_state(bench: Bench, 
         elif verb in IN_STEPS or dies:
             assert settled in (old[1], new[1]), case
         else:
-            # Told that nothing was changed, and able to go on: then nothing was.
+            # The error says that nothing was changed and the process went on, so nothing may have changed.
             assert (at_once, settled) == old, case
         if verb == "forget" and settled == new[1]:
             assert CANARY.encode() not in b"".join(path.read_bytes() for path in bench.folder.iterdir()), case

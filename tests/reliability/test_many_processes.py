@@ -1,4 +1,4 @@
-"""Several processes on one store: nobody meets a locked database, and nothing is lost."""
+"""Several processes on one store: no caller gets a locked database, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from faults.places import Place
 from holdfast.errors import StoreBusy
 from holdfast.settings import Settings
 
-OPERATIONS = int(os.environ.get("HOLDFAST_OPERATIONS", "250"))  # of each of two processes
+OPERATIONS = int(os.environ.get("HOLDFAST_OPERATIONS", "250"))  # for each of two processes
 PATIENCE_SECONDS = 300 + OPERATIONS
 
 
@@ -74,7 +74,7 @@ def _everything(memory: holdfast.Memory, kind: str) -> list[Any]:
 
 
 def test_a_process_that_opens_a_file_twice_keeps_its_locks_on_it(tmp_path: Path) -> None:
-    """Closing a file gives up the locks that the process's SQLite has on it: then others take its log away."""
+    """Closing a file releases all POSIX locks of the process on it; another process could then remove the log."""
     path = str(tmp_path / "memory.db")
     process = multiprocessing.get_context("spawn").Process(target=processes.open_twice_and_die, args=(path,))
     process.start()
@@ -87,12 +87,12 @@ def test_a_process_that_opens_a_file_twice_keeps_its_locks_on_it(tmp_path: Path)
         assert memory.verify().ok
 
 
-# --- a lock that is held for long -------------------------------------------------------------------------------------
+# --- a lock held for long ---------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def lock_held(path: Path) -> Iterator[None]:
-    """Another program is writing."""
+    """Hold the write lock from another program."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         yield
@@ -110,7 +110,7 @@ def test_a_lock_held_for_too_long_is_a_busy_store_and_later_works_again(tmp_path
                 ended = await asyncio.gather(*calls, memory.remember("nor this", subject="ana"), return_exceptions=True)
                 assert [type(error) for error in ended] == [StoreBusy] * 9
                 assert "being written by another process; nothing was changed, try again" in str(ended[0])
-                # Readers are in nobody's way.
+                # The lock blocks no reader.
                 assert [hit.text for hit in await memory.search("before", subject="ana")] == ["before"]
             await memory.add("after", subject="ana")
             assert [record.text for record in (await memory.list(subject="ana")).items] == ["after", "before"]

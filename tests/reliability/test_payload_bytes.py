@@ -1,4 +1,4 @@
-"""What a hook carried leaves no byte in any file once it was delivered, dropped or forgotten."""
+"""After a hook is delivered, dropped or forgotten, no byte of its payload is left in any file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRANT = management_grant()
 
 
 class Carried:
-    """A store that is filled with hooks on their way, and emptied, at random; everything in them is a canary."""
+    """A store that is filled with pending hooks and emptied at random; all payloads are canaries."""
 
     def __init__(self, store: SqliteStore, seed: int) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class Carried:
         if choice < 0.5 or not self._live:
             await self._emit()
         elif choice < 0.65:
-            # Messages lie between them, and have to stay.
+            # Messages lie between the payloads and must stay.
             self.said.append(self._canaries.text())
             await add(self._store, self._writer.turn(Scope(subject="ana", conversation="chat"), self.said[-1]))
         elif choice < 0.95:
@@ -91,7 +91,7 @@ def test_no_byte_of_what_a_hook_carried_is_left(tmp_path: Path, seed: int) -> No
         for _ in range(120):
             await carried.step()
         assert await store.scrub()
-        # While it is open: the log is still in use.
+        # Check while the store is open: the log is still in use.
         assert_gone(tmp_path, carried.gone, carried.kept)
         assert (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1] == []
         await store.close()

@@ -1,6 +1,6 @@
-"""Power loss loses nothing acknowledged: of every file, only what was synced is left.
+"""Power loss loses no acknowledged write: only the synced part of each file is left.
 
-A server's disk is its own business, and PostgreSQL's: here it is about files.
+Files only; a server's disk is PostgreSQL's responsibility.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_a_power_cut_loses_nothing_that_was_acknowledged(
     folder.mkdir()
     place, chance, ledger = SqlitePlace(folder), random.Random(seed), Ledger()
     for run in range(CUTS_PER_STORE):
-        # What is there when the work begins has long been synced.
+        # Treat everything that exists at the start as synced.
         shutil.rmtree(shadow, ignore_errors=True)
         shutil.copytree(folder, shadow)
         shim.keep(str(folder), str(shadow))
@@ -51,7 +51,7 @@ def test_a_power_cut_loses_nothing_that_was_acknowledged(
 
 
 def test_the_cut_takes_away_what_was_not_synced(tmp_path: Path, shimmed: tuple[Zygote, Shim]) -> None:
-    """Otherwise the test above would test nothing."""
+    """Without this, the test above would prove nothing."""
     zygote, shim = shimmed
     folder, shadow = tmp_path / "disk", tmp_path / "synced"
     folder.mkdir()

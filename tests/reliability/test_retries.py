@@ -1,4 +1,4 @@
-"""A retry has one effect, however often and however much at once it is sent."""
+"""A retried call has one effect, however often and however concurrently it is sent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRITERS, PROCESSES = 64, 4
 
 
 async def twice_opened(location: str) -> tuple[AsyncMemory, AsyncMemory]:
-    """As two processes would have it: they share nothing but the store."""
+    """Open the store twice, as two processes would: they share only the store."""
     first = await holdfast.open_async(location, embedder="fake", work=False)
     return first, await holdfast.open_async(location, embedder="fake", work=False)
 
@@ -39,7 +39,7 @@ def test_one_key_sent_many_times_at_once_adds_once(place: Place) -> None:
         assert [record.text for record in (await memories[0].list(subject="ana")).items] == ["two", "one"]
         with pytest.raises(IdempotencyConflict):
             await memories[1].add("three", subject="ana", idempotency_key="key")
-        # The key is this subject's own.
+        # An idempotency key belongs to its subject.
         assert (await memories[0].add("three", subject="bob", idempotency_key="key")).stored == 1
         for memory in memories:
             await memory.close()
@@ -96,7 +96,7 @@ def test_a_replay_after_forgetting_brings_nothing_back(place: Place) -> None:
 def test_a_key_sent_from_many_processes_that_die_in_between_has_one_effect(
     place: Place, zygote: Zygote, seed: int
 ) -> None:
-    """2 to 50 times at once, from three processes, the first of which dies on the way; then once more by a fourth."""
+    """Send 2 to 50 times concurrently from three processes, the first of which dies; then once from a fourth."""
     chance = random.Random(seed)
     keys = [(f"k{number}", chance.random() < 0.4) for number in range(ROUNDS_PER_STORE)]
     with holdfast.open(place.location, embedder="fake", work=False):
@@ -104,7 +104,7 @@ def test_a_key_sent_from_many_processes_that_die_in_between_has_one_effect(
     told: dict[str, set[str]] = {}
     at = 0
     while at < len(keys):
-        # A death costs a process, so several keys share one.
+        # Each death costs a process, so several keys share one.
         rounds = keys[at : at + 5]
         at += len(rounds)
         times = chance.randint(1, 17)

@@ -1,4 +1,4 @@
-"""A memory, whatever is done to it, answers like a plain dictionary would."""
+"""After any sequence of calls, a memory answers like a plain dictionary."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SENDERS = st.sampled_from([None, "ana", "Zoë"])
 SOURCES = st.sampled_from([None, None, "web"])
 PICK = st.integers(0, 1_000)
 OFFSETS = st.sampled_from([None, None, timedelta(0), -TICK, timedelta(seconds=-30), timedelta(days=-1)])
-# Two texts may be equal, or share no word at all.
+# Two texts may be equal or share no word at all.
 WORDS = st.sampled_from([f"quartz{letter}" for letter in "abcdefgh"])
 DRAFTS = st.tuples(WORDS, SENDERS, st.sampled_from([None, None, "m1", "m2"]), st.sampled_from([None, None, 0, 1]))
 
@@ -55,7 +55,7 @@ class MemoryMachine(RuleBasedStateMachine):
         return self.runner.run(work)
 
     def place(self) -> str:
-        """An empty store."""
+        """Create an empty store."""
         return ":memory:"
 
     @initialize()
@@ -73,7 +73,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.runner.close()
 
     def outcome(self, work: Coroutine[Any, Any, T]) -> T | str:
-        """What the call answered, or the name of its error."""
+        """The call's answer, or the name of its error."""
         try:
             return self.run(work)
         except HoldfastError as error:
@@ -83,7 +83,7 @@ class MemoryMachine(RuleBasedStateMachine):
         return among[pick % len(among)] if among else None
 
     def word(self) -> str:
-        """A word that no other text holds."""
+        """A word that no other text contains."""
         self.fresh += 1
         return f"unique{self.fresh}zz"
 
@@ -143,7 +143,7 @@ class MemoryMachine(RuleBasedStateMachine):
         for index, message in enumerate(messages):
             known, found = self.model.known(place, message)
             if not known:
-                # Its id is the store's to choose; that it is new is checked here.
+                # The store chooses the id; check that it is new.
                 found = f"pending{index}" if isinstance(answer, str) else answer.message_ids[index]
                 assert found not in self.model.messages
                 message.id, message.position = str(found), thread.next_position + len(stored)
@@ -238,7 +238,7 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         assert isinstance(answer, MemoryRecord)
         old = memory.current
-        # Later than what it replaces, whatever the clock says.
+        # Later than the revision it replaces, whatever the clock says.
         at = max(self.clock.now(), old.recorded_at + TICK)
         old.superseded_at = at
         memory.revisions.append(Revision(text, at, None, old.since, old.until, set(evidence), old.number + 1))
@@ -264,7 +264,7 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         if own:
             place = self._place_of(min(ids))
-        # As with whole conversations: without a subject, only what is nobody's.
+        # As with whole conversations: without a subject, only records that belong to no one.
         exactly = place.conversation is not None
         named = {record_id for record_id in ids if self._forgettable(place, record_id, exactly)}
         if named != ids:
@@ -274,7 +274,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(place=THREADS)
     def forget_a_conversation(self, place: Place) -> None:
-        # Without a subject it is nobody's conversation, not whatever everybody calls by that name.
+        # Without a subject, only conversations that belong to no one, not every conversation of that name.
         named = self._everything_in(place, exactly=True)
         if not named and self._everything_in(place):
             for call in (self.memory.forget_preview, self.memory.forget):
@@ -339,7 +339,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(pick=PICK, place=PLACES)
     def search_for_one(self, pick: int, place: Place) -> None:
-        """Whatever is visible is the first to be found by a word that it alone holds."""
+        """A visible record ranks first for a word that only it contains."""
         visible = self.model.searchable(place)
         unique = {each: text.split()[1] for each, text in visible.items() if "unique" in text}
         record_id = self.picked(pick, sorted(unique))

@@ -1,4 +1,4 @@
-"""Any text that is taken is given back unchanged, wherever it went."""
+"""Any accepted text is returned unchanged from every field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.domain.transcript import Message
 TEXTS = int(os.environ.get("HOLDFAST_TEXTS", "2000"))
 BATCH = 40
 
-# Anything but what is refused at the door: NUL, lone surrogates, and nothing at all.
+# Any text except those that validation refuses: NUL, lone surrogates, the empty text.
 STORABLE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)
 TEXT = STORABLE.filter(str.strip)
 
@@ -27,7 +27,7 @@ TEXT = STORABLE.filter(str.strip)
 def test_text_survives_adding_finding_listing_and_reopening(texts: list[str]) -> None:
     async def whole(path: Path) -> None:
         async with holdfast.open_async(path, embedder="fake", work=False) as memory:
-            # The same words everywhere: as text, as who said it, as an id, and as what was noted.
+            # The same words in every field: text, sender, id and metadata.
             messages = [
                 {"text": text, "sender": text, "id": f"{number}{text}", "metadata": {text: text}}
                 for number, text in enumerate(texts)

@@ -1,4 +1,4 @@
-"""Turns from many writers and processes are in order, whole and once, whoever is killed in between."""
+"""Turns from many writers and processes are complete, in order and stored once, even if writers are killed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from holdfast.domain.runtime_api.transcripts import MemoryTranscriptLifecycleReq
 from holdfast.errors import NotFound
 from holdfast.library import AsyncMemory
 
-TURNS = int(os.environ.get("HOLDFAST_TURNS", "2000"))  # on SQLite; on a server a tenth as many
+TURNS = int(os.environ.get("HOLDFAST_TURNS", "2000"))  # on SQLite; a tenth as many on a server
 _POINTS = ("write.before", "write.after", "commit.before", "commit.after")
 _TASKS = 4
 
 
 async def _whole(place: Place, told: list[Line], *, again: bool) -> int:
-    """What was acknowledged is there under its sequence; all that is there is whole, in order and once."""
+    """Check that acknowledged turns have their sequence, and that all turns are complete, in order and stored once."""
     async with writers.opened(place.location, work=False) as runtime:
         if again:
             for line in told:
@@ -66,7 +66,7 @@ def test_a_writer_killed_while_it_commits_turns_loses_nothing_and_doubles_nothin
             location=place.location,
             name=f"p{passage}",
             tasks=3,
-            turns=30,  # more commits than passages, also if each takes a turn of every task
+            turns=30,  # more commits than passages, even if each commit takes a turn from every task
             point=point,
             passage=passage,
         )
@@ -98,7 +98,7 @@ def test_a_request_killed_on_its_way_changed_all_or_nothing(
             states = {str(turn.state) for turn in await writers.turns_of(runtime)}
             goal = {"mask": "masked", "delete_raw": "raw_deleted", "archive": "archived"}[transition]
             assert states == ({goal} if point in ("commit.after", "scrub.before", "scrub.after") else {"active"})
-            # Asked again, it is done; and the work that it queued is.
+            # The repeated request succeeds, and so does the work it queued.
             await runtime.request_transcript_lifecycle(
                 MemoryTranscriptLifecycleRequest(transition, "asked to", writers.CHAT)
             )

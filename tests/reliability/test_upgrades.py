@@ -1,4 +1,4 @@
-"""Every released schema upgrades; killed half way, it resumes; a newer one is refused."""
+"""Every released schema upgrades; an interrupted upgrade resumes; a newer schema is refused."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def looked_at(place: Place) -> Snapshot:
 
 @pytest.mark.parametrize("kind", ON_EACH)
 def test_every_schema_but_the_newest_has_a_dump(kind: str) -> None:
-    """`old_stores` says how to write one."""
+    """`old_stores` explains how to write a dump."""
     assert old_stores.versions(kind) in (
         list(range(1, old_stores.newest(kind))),
         list(range(1, old_stores.newest(kind) + 1)),
@@ -68,7 +68,7 @@ def test_a_released_schema_is_upgraded_with_all_that_it_holds(
     asyncio.run(old_stores.fill(fresh.location))
     assert asyncio.run(looked_at(old)) == asyncio.run(looked_at(fresh))
     with holdfast.open(old.location, embedder="fake", work=False) as memory:
-        # What was promised under the old schema still holds.
+        # Promises made under the old schema still hold.
         assert memory.add({"text": "to be forgotten", "id": "m2"}, subject="bob").stored == 0
         again = memory.remember(
             "Ana likes tea.",
@@ -100,7 +100,7 @@ def test_what_was_said_under_an_older_schema_is_a_transcript_in_order(
                 thread = authorize(LOCAL_OPERATOR, Action.REPLAY_TRANSCRIPT, each.thread)
                 checked = await store.read(thread, lambda r, each=each: r.check_transcript(each.thread, 10))
                 assert (checked.checked_turns, checked.issues) == (1, ())
-            if kind == "sqlite":  # a dump of a server does not hold how far its numbers were counted
+            if kind == "sqlite":  # a server's dump does not contain the sequence counters
                 assert (await add(store, Scribe().turn(home, "said after the upgrade"))).sequence == 2
 
     asyncio.run(whole())
@@ -108,7 +108,7 @@ def test_what_was_said_under_an_older_schema_is_a_transcript_in_order(
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_number_and_a_position_never_come_again_after_numbers_were_kept_apart(version: int, tmp_path: Path) -> None:
-    """Schemas 1 to 3 kept the highest number in `sqlite_sequence`: in a copy, perhaps that of no text."""
+    """Schemas 1 to 3 kept the highest number in `sqlite_sequence`; in a copy, no text may have that number."""
     place = SqlitePlace(tmp_path)
     old_stores.restore("sqlite", version, place)
     with closing(sqlite3.connect(place.location, isolation_level=None)) as database:
@@ -137,7 +137,7 @@ def test_an_upgrade_killed_half_way_is_resumed(
 ) -> None:
     place = restored(kind, version, tmp_path, request)
     steps = old_stores.newest(kind) + len(old_stores.EXTRA) - version
-    # Each step is killed before it and at its end; a death before the second means that the first was committed.
+    # Kill each step before it starts and at its end; reaching the second step proves that the first was committed.
     for _ in range(steps - 1):
         for point, passage in (("migration.before", 1), ("migration.after", 1), ("migration.before", 2)):
             child = zygote.start("old_stores:upgrade", kind=kind, location=place.location, point=point, passage=passage)
@@ -149,6 +149,6 @@ def test_an_upgrade_killed_half_way_is_resumed(
     assert child.killed
     (line,) = zygote.run("old_stores:upgrade", kind=kind, location=place.location, point=None, passage=0)
     assert line == {"ok": True, "texts": TEXTS}
-    # Now it is of a later version than this one.
+    # The store is now newer than this version.
     with pytest.raises(SchemaTooNew, match="upgrade Holdfast"):
         holdfast.open(place.location, embedder="fake")

@@ -1,7 +1,7 @@
-"""Workers that are killed and stalled: every job ends, none is lost, and nothing commits but under the newest token.
+"""Kill and stall workers: every job ends, none is lost, and only the newest token commits.
 
-What commits is seen by PostgreSQL itself: triggers of the test write down, with its transaction, each change of a job
-and each memory. An effect without the end of a job in the same transaction would be one that no token fenced.
+Triggers of the test record each change of a job and each new memory with its PostgreSQL transaction. An effect that is
+not in the transaction that ends its job was not fenced by a token.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def ask(server: Server, url: str, statement: str) -> list[Any]:
 
 
 async def queue(url: str, settings: Settings, each: int, path: Path) -> None:
-    """So many jobs of each kind: a message and what is learned from it, of a subject of its own; and a hook."""
+    """Queue `each` jobs of each kind: a message to index, one to extract from per subject, and a hook to deliver."""
     engine = await open_engine(url, settings, embedder="openai:crash", work=False, providers=Both(LedgerProvider()))
     memory = AsyncMemory(engine, actor=LOCAL_OPERATOR, space=SPACE)
     core = engine._core
@@ -97,7 +97,7 @@ async def queue(url: str, settings: Settings, each: int, path: Path) -> None:
 
 
 def worked_off(server: Server, url: str, workers: Workers, jobs: int) -> int:
-    """Kill a worker each time that some more jobs have ended, and stall one now and then; how many were killed."""
+    """Kill a worker whenever some more jobs have ended, stall one now and then, and return the number of kills."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     every = max(1, jobs // (KILLS + 1))
     killed = 0
@@ -144,7 +144,7 @@ def test_every_job_ends_once_however_many_workers_are_killed(
     trail = "SELECT coalesce(error_code, outcome), count(*) FROM operations WHERE action = 'capture' GROUP BY 1"
     outcomes = dict(ask(postgres, postgres_url, trail))
     assert outcomes.pop("succeeded") == EACH
-    # Who was killed in the middle of a call leaves `unknown`; who found that it had been overtaken stops its call.
+    # A worker killed during a call leaves `unknown`; a worker that lost its lease cancels its call.
     assert set(outcomes) <= {"unknown", "cancelled"}
     with holdfast.open(postgres_url, embedder="openai:crash", settings=settings, work=False) as memory:
         assert memory.verify().ok
@@ -171,7 +171,7 @@ def is_stopped(process: subprocess.Popen[str]) -> bool:
 
 
 def test_a_worker_that_stalled_beyond_its_lease_commits_nothing(postgres: Server, postgres_url: str) -> None:
-    """It is stopped when its effect is about to be written, and goes on when another has done the job."""
+    """Stop the worker just before it writes its effect; resume it after another worker has done the job."""
     with holdfast.open(postgres_url, embedder="fake", work=False) as memory:
         memory.add("I live in Lisbon.", subject="ana")
         memory.flush(subject="ana")
@@ -186,7 +186,7 @@ def test_a_worker_that_stalled_beyond_its_lease_commits_nothing(postgres: Server
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
             done = 0
-            while not done:  # until the lease has ended
+            while not done:  # until the lease has expired
                 assert time.monotonic() < deadline
                 once = subprocess.run(
                     [*PROGRAM, "worker", postgres_url, "--once", "--json"],
@@ -209,11 +209,11 @@ def test_a_worker_that_stalled_beyond_its_lease_commits_nothing(postgres: Server
 def nothing_happened_twice(server: Server, url: str, jobs: int) -> None:
     ends = ask(server, url, "SELECT tx, id, token FROM seen_jobs WHERE became = 'succeeded' AND was = 'running'")
     assert len(ends) == len({job_id for _, job_id, _ in ends}) == jobs
-    # The token that a job ended under is the newest that it was ever claimed under.
+    # Each job ended under the newest token it was ever claimed under.
     newest = dict(ask(server, url, "SELECT id, max(token) FROM seen_jobs GROUP BY id"))
     assert {job_id: token for _, job_id, token in ends} == newest
-    # What a job does is done in the transaction in which it ends: an extraction makes one memory, a memory and an
-    # indexed message have one vector each, a delivery arrives once.
+    # A job takes effect in the transaction that ends it: an extraction makes one memory, a memory and an indexed
+    # message have one vector each, and a delivery arrives once.
     kinds = dict(ask(server, url, "SELECT id, kind FROM jobs"))
 
     def ended_in(*named: str) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Processes that commit, finalize and age turns until they are done or die. They find this module by its name."""
+"""Processes that commit, finalize and age turns until they are done or die. They import this module by name."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def texts_of(turn_id: str) -> tuple[str, str]:
 
 
 async def put(runtime: TranscriptOperations, turn_id: str) -> MemoryTranscriptCommitReport:
-    """The same turn each time it is put; every third by finalizing it."""
+    """Put a turn; repeated puts are identical. Every third turn is put by finalizing it."""
     asked, answered = texts_of(turn_id)
     if int(turn_id.rpartition("-")[2]) % 3 == 0:
         delta = CanonicalTurnDelta(turn_id, "delivered", (TurnMessage(asked),), answered, CHAT)
@@ -62,7 +62,7 @@ async def put(runtime: TranscriptOperations, turn_id: str) -> MemoryTranscriptCo
 
 
 def write(tell: Tell, location: str, name: str, tasks: int, turns: int, point: str = "", passage: int = 1) -> None:
-    """So many turns from so many tasks, each told before and after; death at the point, if one is named."""
+    """Commit `turns` turns from each of `tasks` tasks, reporting before and after each; die at the point, if any."""
 
     async def some(runtime: TranscriptOperations, task: int) -> None:
         for number in range(turns):
@@ -81,7 +81,7 @@ def write(tell: Tell, location: str, name: str, tasks: int, turns: int, point: s
 
 
 def age(tell: Tell, location: str, transition: str, point: str) -> None:
-    """Move the whole conversation, and die at the point."""
+    """Change the state of the whole conversation, and die at the point."""
 
     async def whole() -> None:
         async with opened(location) as runtime:

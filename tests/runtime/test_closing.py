@@ -1,4 +1,4 @@
-"""Closing ends, whatever the worker is at, and leaves no work held by nobody."""
+"""Closing always finishes, whatever the worker is doing, and leaves no job claimed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_closing_right_after_work_was_queued_ends(tmp_path: Path, turns: int) ->
         await memory.close()
 
     async def bounded() -> None:
-        async with asyncio.timeout(30):  # far beyond what closing takes: only a hang gets there
+        async with asyncio.timeout(30):  # far longer than closing takes; only a hang reaches it
             await queued_and_closed()
 
     asyncio.run(bounded())
@@ -38,7 +38,7 @@ def test_closing_right_after_work_was_queued_ends(tmp_path: Path, turns: int) ->
 
 
 class Gate:
-    """Work that keeps the writer until it is let go."""
+    """A write that blocks the writer until it is released."""
 
     def __init__(self) -> None:
         self.reached, self.open = threading.Event(), threading.Event()
@@ -49,7 +49,7 @@ class Gate:
 
 
 def test_a_claim_that_was_under_way_when_the_worker_was_cancelled_is_given_back(tmp_path: Path) -> None:
-    """Begun, but not yet carried out: the writer took it into a batch, behind something slow."""
+    """The claim has begun but is not applied yet: the writer has batched it behind a slow write."""
     first, second = Gate(), Gate()
 
     async def cut_off(core: Core) -> None:
@@ -58,7 +58,7 @@ def test_a_claim_that_was_under_way_when_the_worker_was_cancelled_is_given_back(
         await asyncio.to_thread(first.reached.wait, 30)
         behind = asyncio.create_task(core.store.write(storewide_grant(), second))
         working = asyncio.create_task(worker.run())
-        while not worker._claiming:  # noqa: ASYNC110 - the worker tells nobody
+        while not worker._claiming:  # noqa: ASYNC110 - the worker signals no event
             await asyncio.sleep(0.001)
         first.open.set()
         await asyncio.to_thread(second.reached.wait, 30)

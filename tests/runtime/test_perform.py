@@ -1,4 +1,4 @@
-"""The gate: one call, one operation row, however it ended; for a write, in the same commit."""
+"""The gate: one operation row per call, whatever the outcome; the row of a write is in the same commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCE = Path(holdfast.__file__).parent
 
 
 class Known:
-    """A memory with something in it, and its ids."""
+    """A memory with records, and their ids."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -42,7 +42,7 @@ def known(memory: Memory) -> Known:
 
 
 def rows_of(memory: Memory, call: Callable[[], Any]) -> tuple[Any, Sequence[Operation]]:
-    """What the call answered or raised, and the rows it left."""
+    """Return the call's answer or error, and the rows it left."""
     before = len(trail_of(memory))
     try:
         answer = call()
@@ -51,7 +51,7 @@ def rows_of(memory: Memory, call: Callable[[], Any]) -> tuple[Any, Sequence[Oper
     return answer, trail_of(memory)[before:]
 
 
-# Per action: the call, and how many records it touches.
+# Per action: the call, and the number of records it touches.
 SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.ADD: (lambda it: it.memory.add(["One.", "Two."]), 2),
     Action.FLUSH: (lambda it: it.memory.flush(subject="ana"), 1),
@@ -83,7 +83,7 @@ WRITES = (
     Action.ADD, Action.FLUSH, Action.REMEMBER, Action.CORRECT, Action.FORGET, Action.REBUILD, Action.CREATE_USER,
     Action.REVOKE_USER, Action.ADD_RESOURCE, Action.DELETE_RESOURCE,
 )  # fmt: skip
-# How often `Known` did the same before.
+# The number of earlier calls of the action, by `Known`.
 BEFORE = {Action.REMEMBER: 2, Action.ADD: 1, Action.CREATE_USER: 1, Action.ADD_RESOURCE: 1}
 
 
@@ -156,7 +156,7 @@ def test_a_refusal_leaves_exactly_one_row_and_changes_nothing(known: Known, code
 
 
 class Breaking(FakeEmbedder):
-    """Fails in the way it is told to."""
+    """An embedder that raises `failure` if it is set."""
 
     failure: Exception | None = None
 
@@ -222,7 +222,7 @@ def test_a_replayed_write_leaves_its_own_row(memory: Memory) -> None:
 
 
 def test_nothing_but_the_gate_writes_operations() -> None:
-    """Outside the stores, which keep what they are given, only the gate hands over a row, and settles one."""
+    """Outside the stores, which only persist rows, nothing but the gate adds or settles a row."""
     writers = {
         f"{path.relative_to(SOURCE).as_posix()}:{node.func.attr}"
         for path in SOURCE.rglob("*.py")

@@ -1,4 +1,4 @@
-"""The worker: progress that only grows, and a pulse that a busy store does not stop."""
+"""The worker: progress only grows, and a busy store does not stop the heartbeat."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from probes import jobs_of
 
 
 class Stepping(FakeEmbedder):
-    """Embeds a batch each time the test lets it."""
+    """Embeds one batch for each release by the test."""
 
     def __init__(self) -> None:
         super().__init__(32)
@@ -44,7 +44,7 @@ def test_a_heartbeat_does_not_set_progress_back(tmp_path: Path, monkeypatch: pyt
             while not seen or seen[-1] < batch:
                 seen.append(jobs_of(memory)[0].done)
                 assert time.monotonic() < deadline
-            # Some pulses later it is still there.
+            # Some heartbeats later, it is unchanged.
             until = time.monotonic() + 0.1
             while time.monotonic() < until:
                 seen.append(jobs_of(memory)[0].done)

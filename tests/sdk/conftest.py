@@ -1,4 +1,4 @@
-"""What the runtime promises, it promises on each store: these tests are run on both."""
+"""Fixtures that run the runtime's tests on both stores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STORES = ("sqlite", ON_POSTGRES)
 
 @pytest.fixture(params=STORES)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where an empty store is, or may be made."""
+    """The location of an empty store."""
     if request.param == "sqlite":
         return str(blank(tmp_path / "memory.db"))
     url: str = request.getfixturevalue("migrated_url")

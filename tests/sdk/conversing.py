@@ -1,4 +1,4 @@
-"""A runtime's transcript operations on a real store, and what tests say and look at through them."""
+"""A runtime's transcript operations on a real store, with helpers to write and read turns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REF = HostOpaqueRef("crm", "ticket", "T-1", Relation.ORIGIN, RefVisibility.HOST_
 
 
 class Talk:
-    """Blocks, so that tests read as what happens."""
+    """Blocking transcript operations, so that tests read linearly."""
 
     def __init__(self, engine: Engine, runner: asyncio.Runner, operations: TranscriptOperations) -> None:
         self.engine, self.runner, self.operations = engine, runner, operations
@@ -56,15 +56,15 @@ class Talk:
         return AsyncMemory(self.engine, space=identity.space, subject=identity.subject_id)
 
     def of(self, identity: MemoryIdentity, actor: Actor = LOCAL_OPERATOR, profile: str = DEFAULT_PROFILE) -> Talk:
-        """Somebody else's runtime on the same store."""
+        """Return another identity's runtime on the same store."""
         return Talk(self.engine, self.runner, operations(self.engine, identity, actor, profile))
 
-    # --- saying ---
+    # --- writing ---
 
     def commit(
         self, turn_id: str, *texts: str, where: MemoryScope | None = CHAT, **more: Any
     ) -> MemoryTranscriptCommitReport:
-        """Texts of user and assistant in turn, or messages."""
+        """Commit texts of user and assistant in turn, or messages."""
         refs = more.pop("host_refs", ())
         turn = TranscriptTurnInput(turn_id, messages_of(texts), where, **more)
         return self.run(self.operations.commit_transcript(MemoryTranscriptCommitRequest(turn, refs)))
@@ -83,7 +83,7 @@ class Talk:
         request = MemoryTranscriptLifecycleRequest(transition, reason, where, turn_id)
         return self.run(self.operations.request_transcript_lifecycle(request))
 
-    # --- looking ---
+    # --- reading ---
 
     def replay(
         self,
@@ -96,7 +96,7 @@ class Talk:
         return self.run(self.operations.replay_transcript(request))
 
     def texts(self, view: str = View.RAW_OWNER_ONLY, where: MemoryScope | None = CHAT) -> list[str | None]:
-        """All that was said, over all pages."""
+        """Return all texts, over all pages."""
         found: list[str | None] = []
         cursor = None
         while True:

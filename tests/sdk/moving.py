@@ -1,4 +1,4 @@
-"""A space with something of everything in it, and runtimes to move it with. Texts say whether they may be seen."""
+"""A space with every kind of content, and runtimes to move it. Each text states whether it may be shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from holdfast.search.analyzer import TextAnalyzer
 from holdfast.settings import Settings
 
 SPACE = "home"
-OPEN, SECRET = "open", "secret"  # every text begins with one of them
+OPEN, SECRET = "open", "secret"  # every text begins with one of these
 EVERYTHING = authorize(SYSTEM, Action.WORK, Scope(space=EVERYWHERE))
 SAID_AT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 
@@ -79,7 +79,7 @@ async def commit(
     host_refs: Sequence[HostOpaqueRef] = (),
     chat_id: str | None = None,
 ) -> tuple[MessageId, ...]:
-    """As a host commits a turn; straight into the store."""
+    """Commit a turn as a host does, directly into the store."""
     core = engine._core
     analyzer = TextAnalyzer()
     now = core.clock.now()
@@ -127,7 +127,7 @@ def ref(visibility: RefVisibility, label: str) -> HostOpaqueRef:
 
 
 async def furnish(engine: Engine) -> None:
-    """Something of everything that a space can hold."""
+    """Fill the space with every kind of content it can hold."""
     memory = AsyncMemory(engine, actor=LOCAL_OPERATOR, space=SPACE)
     added = await memory.add(
         [
@@ -179,7 +179,7 @@ PRIVATE = (Authority.SOUL_GOVERNANCE, Authority.PRIVATE_GARDEN_INTERNAL, Authori
 
 
 async def facts(engine: Engine) -> dict[str, object]:
-    """What the whole store holds, by count: to see that nothing has changed."""
+    """Count the contents of the whole store, to check that nothing changed."""
     core = engine._core
     counts = await core.store.read(EVERYTHING, lambda reader: reader.counts(core.embedder.fingerprint, 1))
     events = await core.store.read(EVERYTHING, lambda reader: len(reader.events(10_000)))
@@ -188,7 +188,7 @@ async def facts(engine: Engine) -> dict[str, object]:
 
 
 async def rows(engine: Engine, action: Action) -> list[tuple[str, str | None]]:
-    """How the calls of an action ended, oldest first. Rows of reads come with the next commit, which is made now."""
+    """Return the outcomes of an action's calls, oldest first. Commits the pending rows of reads first."""
     await engine._core.store.audited()
     found = await engine._core.store.read(EVERYTHING, lambda reader: reader.operations(1_000))
     return [(row.outcome.value, row.error_code) for row in reversed(found) if row.action is action]

@@ -1,4 +1,4 @@
-"""A store with memories and turns in it, written through its ports; and runtimes over it, one per identity."""
+"""A store with memories and turns, written through its ports; and runtimes over it, one per identity."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class World:
         role: Role = Role.USER,
         state: TranscriptState = TranscriptState.ACTIVE,
     ) -> tuple[str, ...]:
-        """One turn. The ids of its messages."""
+        """Write one turn; return the ids of its messages."""
         now = self.clock.now()
         entries = self.run(indexing.make_entries(self.core, texts))
         messages = [
@@ -110,12 +110,12 @@ class World:
         self._write(grant, lambda t: t.put_alias(thread, chat_id, self.clock.now()))
 
     def operations(self, limit: int = 1) -> list[Operation]:
-        """The last ones, oldest first."""
+        """Return the last operations, oldest first."""
 
         def newest(reader: Reader) -> list[Operation]:
             return list(reader.operations(limit))[::-1]
 
-        # What reads leave is written soon, and before any later write is.
+        # Rows of reads are written soon, and before any later write.
         self._write(self._everything, lambda t: t.put_fact("seen", "yes"))
         return list(self.run(self.core.store.read(self._everything, newest)))
 

@@ -1,4 +1,4 @@
-"""What our own model takes is in the ledger: once for each time it was asked, by the company's prices."""
+"""Costs of our own model are in the ledger: one entry per call, at the company's prices."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from holdfast.search.embedders.fake import FakeEmbedder
 
 
 class Failing(Proposing):
-    """Is asked, paid, and of no use."""
+    """A model that is called and paid, but fails."""
 
     async def curate(self, messages: Sequence[Message]) -> CurationResult:
         return CurationResult((), ModelCallUsage("test-model", 2, 500, 0), failure=ModelUnavailable("rubbish"))
 
 
 class Free(Proposing):
-    """A model of one's own, for whom nobody is paid."""
+    """A self-hosted model that costs nothing."""
 
     async def curate(self, messages: Sequence[Message]) -> CurationResult:
         return replace(await super().curate(messages), usage=ModelCallUsage("own-model"))
 
 
 class Metered(FakeEmbedder):
-    """Is paid for by the words that it embeds, and answers from afar."""
+    """A remote embedder, billed by the words it embeds."""
 
     provider = "embedding.example"
 
@@ -74,7 +74,7 @@ def test_each_time_the_model_is_asked_is_one_event_by_the_price_of_its_company(l
             assert (await host.maintain()).changed
             (first,) = await ledger(host, space)
             assert (first.amount_micros, first.estimated, first.usage.provider) == (0, True, "model")
-            # Another company's price is its own.
+            # Another company's price does not apply.
             await do(host, SetPrice(Scope(space="globex"), Price("model", "*", "USD", 10**9, 0, 10**9)))
             price = Price("model", "test-model", "EUR", input_micros=150_000, output_micros=600_000)
             await do(host, SetPrice(space, price))
@@ -90,7 +90,7 @@ def test_each_time_the_model_is_asked_is_one_event_by_the_price_of_its_company(l
             assert second.usage.billing_type is BillingType.METERED_API
             assert second.usage.attribution_mode is AttributionMode.UNTRACKED
             assert second.scope.subject == "ana"
-            # Asking for what was learned already asks nobody.
+            # Without new messages, no model is called.
             assert not (await host.maintain()).changed
             assert len(await ledger(host, space)) == 2
             assert await ledger(host, Scope(space="globex")) == []
@@ -118,7 +118,7 @@ def test_an_embedder_is_paid_for_what_a_free_model_learned(location: str) -> Non
             await do(host, SetPrice(space, Price("embedding.example", "*", "EUR", embedding_micros=1_000_000)))
             await spoken(host, "I live in Porto.", "t1")
             assert (await host.maintain()).changed
-            # Once for the message, and once for what was learned from it, word by word.
+            # Once for the message, and once for the memory, which repeats it word for word.
             paid = [
                 (event.usage.provider, event.amount_micros, event.scope.subject) for event in await ledger(host, space)
             ]

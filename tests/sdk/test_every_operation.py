@@ -1,4 +1,4 @@
-"""What holds for every operation of a runtime: one row, a typed refusal, and nothing of anybody else's."""
+"""Rules for every operation of a runtime: one row, typed refusals, and nothing of other owners."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def turn(text: str, turn_id: str = "t-1", where: MemoryScope | None = CHAT) -> M
 
 
 class Known:
-    """A runtime in which something was said and learned."""
+    """A runtime with a turn and a memory."""
 
     def __init__(self, runtime: MemoryRuntime) -> None:
         self.runtime = runtime
@@ -94,7 +94,7 @@ def trail(runtime: MemoryRuntime) -> Sequence[Operation]:
 
 
 def rows_of(runtime: MemoryRuntime, call: Callable[[], Any]) -> tuple[Any, Sequence[Operation]]:
-    """What the call answered or raised, and the rows that it left."""
+    """Return the call's answer or error, and the rows it left."""
     before = len(trail(runtime))
     try:
         answer = call()
@@ -263,7 +263,7 @@ def test_the_blocking_face_has_every_operation_with_the_same_signature() -> None
     assert names == {name for name, _ in inspect.getmembers(MemoryRuntime, inspect.isfunction) if name[0] != "_"}
 
 
-# --- what a runtime may -----------------------------------------------------------------------------------------------
+# --- capabilities and opening -----------------------------------------------------------------------------------------
 
 
 def test_what_is_switched_off_forbidden_or_private_is_refused_by_name(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_a_builder_can_be_kept_and_opened_again(tmp_path: Path) -> None:
             assert runtime.commit_transcript(turn("Hello.", f"t-{number}")).sequence == number
 
 
-# --- nobody else's ----------------------------------------------------------------------------------------------------
+# --- isolation of owners ----------------------------------------------------------------------------------------------
 
 OTHERS = {
     "another subject": {"subject_id": "bob"},
@@ -352,7 +352,7 @@ CANARY = "zanzibar"
 
 @pytest.mark.parametrize("who", OTHERS)
 def test_no_operation_shows_what_belongs_to_somebody_else(location: str, who: str) -> None:
-    """Each operation, as somebody who uses the same names: conversation, turn and candidate ids."""
+    """Call each operation as another owner who uses the same conversation, turn and candidate ids."""
     with builder(location).open() as owner:
         said = owner.commit_transcript(turn(f"I hid it in {CANARY}."))
         owner.write(
@@ -367,7 +367,7 @@ def test_no_operation_shows_what_belongs_to_somebody_else(location: str, who: st
             answer = OPERATIONS[action](other)
             assert CANARY not in repr(dataclasses.asdict(answer)), action
         answer = runtime.export_space()
-        # An operator of the space exports all of it; of another space, nothing of this one.
+        # An operator exports the whole space of its own, and nothing of another space.
         assert (CANARY in repr(answer)) is (who != "another space")
     with builder(location).open() as owner:
         shown = owner.replay_transcript(MemoryTranscriptReplayRequest("raw_owner_only", CHAT))
@@ -399,7 +399,7 @@ def test_statuses_and_states_have_the_same_names() -> None:
     assert {"archived", "masked", "raw_deleted"} < set(Status)
 
 
-# --- what is private by what it rests on ------------------------------------------------------------------------------
+# --- privacy by evidence ----------------------------------------------------------------------------------------------
 
 DIARY = ("private_garden_internal", "soul_governance", "operator_diagnostic")
 READERS = {

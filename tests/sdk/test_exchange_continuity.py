@@ -1,4 +1,4 @@
-"""A conversation goes on elsewhere: with what is known of its owner, whole or not at all, and once."""
+"""Moving a conversation: with the memories of its owner, all or nothing, and once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def exported(engine: Engine, subject: str = "ana", **given: Any) -> Contin
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A furnished store, only read by these tests."""
+    """A filled store that these tests only read."""
     location = str(tmp_path_factory.mktemp("made") / "memory.db")
 
     async def make() -> None:
@@ -181,7 +181,7 @@ def test_it_is_taken_into_another_conversation_and_another_owner_without_touchin
             await ana.import_(MemoryImportRequest(snapshot))
             first = await exported(engine)
             other = await ana.import_(MemoryImportRequest(snapshot, "elsewhere"))
-            # What is known of Ana is known already; only the conversation is new.
+            # Ana's memories are known already; only the conversation is new.
             assert (other.taken.turns, other.taken.memories) == (3, 0)
             foreign = await bob.import_(MemoryImportRequest(snapshot))
             assert foreign.taken.memories == len(snapshot.long_term_memory)

@@ -1,4 +1,4 @@
-"""A whole space moves as a file: between engines, whole or not at all, and nothing private unless it is asked for."""
+"""Moving a whole space as a file: between engines, all or nothing, and private content only on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.library import AsyncMemory
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, bytes]:
-    """The same space exported with what is private, and without."""
+    """The same space, exported with and without private content."""
 
     async def make() -> dict[bool, bytes]:
         async with running(str(tmp_path_factory.mktemp("made") / "memory.db")) as engine:
@@ -131,7 +131,7 @@ def test_a_space_can_be_taken_into_another_beside_it(furnished: dict[bool, bytes
             assert (await memory.verify()).ok
             own = await runtime(engine, space="copy").import_space(MemorySpaceImportRequest(content=furnished[True]))
             assert not own.changed
-            # What was there first is untouched, and neither knows of the other.
+            # The original space is unchanged, and the two are independent.
             assert fingerprint(await exported(engine)) == fingerprint(furnished[True])
             texts = [json.loads(line) for line in (await exported(engine, space="copy")).splitlines()[1:-1]]
             assert len(texts) == len(furnished[True].splitlines()) - 2

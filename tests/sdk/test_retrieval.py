@@ -1,4 +1,4 @@
-"""Recall, projection and inspection: what they show, what they withhold, and what they say about it."""
+"""Recall, projection and inspection: what they show, what they withhold, and what they report."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def inspect(world: World, query: str | None = "lamp", runtime: Any = None, **giv
     return report
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
+# --- content ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_block_holds_memories_what_was_said_here_and_the_last_messages(world: World) -> None:
@@ -239,7 +239,7 @@ def test_a_chat_id_leads_where_a_commit_said_and_one_that_led_to_two_places_lead
         with pytest.raises(AliasNotTrusted):
             call(world, scope=by_chat)
         assert [row.outcome for row in world.operations()] == [Outcome.REFUSED]
-    # Named by its own id it is certain.
+    # The conversation's own id is unambiguous.
     assert project(world, scope=replace(by_chat, conversation_id="here")).audit.conversation_id == "here"
 
 
@@ -267,7 +267,7 @@ def test_the_least_of_profile_request_and_provider_counts(world: World) -> None:
     small = world.runtime(profile="esp-embedded-sdk")
     assert project(world, runtime=small, system_max_len=9_000_000).audit.render_budget_chars == 2_048
     assert project(world, runtime=small, system_max_len=9_000_000).audit.source_budget_chars == 1_024
-    # The texts of the block have a ceiling of their own.
+    # The block's texts have their own ceiling.
     report = project(world, runtime=small, system_max_len=9_000_000)
     assert sum(len(record.text) for record in report.context.records) <= 1_024
     assert project(world, system_max_len=500).audit.render_budget_chars == 500
@@ -358,7 +358,7 @@ def test_private_memories_are_shown_only_through_an_open_gate(
     assert report.private_disclosure_integrity.private_records == int(gate.open)
     assert report.private_disclosure_integrity.kept
     assert "The lamp is blue." in report.system_memory_block
-    # Recall and inspection have no such gate, and never show any.
+    # Recall and inspection have no such gate, and never show private records.
     assert "canary" not in repr((recall(world, runtime=runtime), inspect(world, runtime=runtime)))
 
 

@@ -1,7 +1,7 @@
-"""Random memories: whatever a model may not see is in nothing that recall, projection and inspection answer.
+"""Random memories: recall, projection and inspection return nothing that the model may not see.
 
-Every text carries a canary of its own and a word of the query. What may be shown is worked out here, from how a record
-was made, and compared with the reports: no other canary is anywhere in them, and with room enough none is missing.
+Every text carries its own canary and a word of the query. The expected canaries are derived here from how each record
+was made. The reports must contain no other canary and, if there is room, all of the expected ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NAMES = [None, "here", "there"]
 
 @dataclass(frozen=True)
 class Told:
-    """A record as it was made, and its canary. What was said has an authority."""
+    """A record as it was made, and its canary. Messages have an authority."""
 
     canary: str
     scope: Scope
@@ -52,10 +52,10 @@ class Told:
     counts: bool = True
 
     def seen(self, identity: MemoryIdentity, thread: Scope | None, *, private: bool) -> bool:
-        """Whether a model in that conversation may see it."""
+        """Return True if a model in that conversation may see it."""
         if not self.counts:
             return False
-        # What has a subject is the subject's, whatever agent it was told to.
+        # A record with a subject belongs to the subject, whatever agent it was told to.
         whose = self.scope.subject or self.scope.agent
         readable = {None, identity.subject_id, identity.agent_id}
         at_hand = thread is not None and replace(self.scope, agent=thread.agent) == thread
@@ -157,7 +157,7 @@ def test_no_report_holds_what_a_model_may_not_see(world: World, seed: int) -> No
 
 
 def test_a_roomy_projection_is_often_whole(world: World) -> None:
-    """So that the comparison above, which needs one, is no empty promise."""
+    """Show that the comparison above, which needs a complete projection, is not vacuous."""
     chance = random.Random(99)
     told = fill(world, chance, "roomy", 150)
     identity = MemoryIdentity("roomy", "ana", "helper")

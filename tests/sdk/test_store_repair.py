@@ -1,4 +1,4 @@
-"""A repair says what is broken, mends what loses nothing if it is asked to, and names the rest."""
+"""Repair reports all damage, fixes what it can without loss if asked to, and names the rest."""
 
 from __future__ import annotations
 

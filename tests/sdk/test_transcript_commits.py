@@ -1,4 +1,4 @@
-"""Committing turns: durable, in order, once, attributed, and found by search."""
+"""Committing turns: durable, in order, once, attributed, and searchable."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def talk(location: str, runner: asyncio.Runner) -> Iterator[Talk]:
         yield opened
 
 
-# --- what a commit does -----------------------------------------------------------------------------------------------
+# --- commits ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_turn_is_committed_in_order_and_found_by_search(talk: Talk) -> None:
@@ -170,7 +170,7 @@ def test_the_conversation_committed_last_is_meant_where_none_is_named(talk: Talk
     assert talk.texts(where=MemoryScope("voice", "chat-9")) == ["Hello.", "And again."]
 
 
-# --- chats that stand for conversations -------------------------------------------------------------------------------
+# --- chat aliases -----------------------------------------------------------------------------------------------------
 
 
 def test_a_chat_id_leads_to_the_conversation_that_it_was_committed_with(talk: Talk) -> None:
@@ -225,7 +225,7 @@ def test_chats_of_one_subject_mean_nothing_to_another(talk: Talk) -> None:
     assert ben.texts(where=MemoryScope(conversation_id="stable")) == []
 
 
-# --- many at once -----------------------------------------------------------------------------------------------------
+# --- concurrency ------------------------------------------------------------------------------------------------------
 
 
 def test_many_writers_leave_no_gap_and_no_duplicate(talk: Talk) -> None:
@@ -261,7 +261,7 @@ def test_the_same_turn_from_many_writers_is_committed_once(talk: Talk) -> None:
     assert talk.texts() == ["Once."]
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 GOOD = TranscriptTurnInput("t1", (TurnMessage("Hello."),), CHAT)
 BAD: dict[str, tuple[TranscriptTurnInput, type[HoldfastError], str]] = {

@@ -1,4 +1,4 @@
-"""Finalizing a delivered turn: what is new of it, under which authority, and the work of learning from it."""
+"""Finalizing a delivered turn: its new part, the authority of its messages, and the job that learns from it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.ports import CurationResult, ModelCallUsage
 
 @dataclass
 class Listening:
-    """A curator that proposes nothing, and notes what it was shown."""
+    """A curator that proposes nothing and records the texts it gets."""
 
     name: str = "listening"
     shown: list[list[str]] = field(default_factory=list)
@@ -42,7 +42,7 @@ def talk(location: str, runner: asyncio.Runner) -> Iterator[Talk]:
         yield opened
 
 
-# --- what is committed ------------------------------------------------------------------------------------------------
+# --- commits ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_delivered_turn_is_committed_with_its_answer(talk: Talk) -> None:
@@ -174,7 +174,7 @@ def test_many_deliveries_at_once_leave_no_gap_and_no_duplicate(talk: Talk) -> No
 
 
 def test_what_turns_out_new_at_the_last_moment_is_searchable_all_the_same(talk: Talk) -> None:
-    """Between looking at the tail and the commit, the tail is forgotten: what seemed known is new after all."""
+    """The tail is forgotten between its read and the commit: messages that seemed known are new after all."""
     talk.finalize("t1", ["I live in Porto."], "Nice.")
     store = talk.engine._core.store
     whole = store.read
@@ -193,7 +193,7 @@ def test_what_turns_out_new_at_the_last_moment_is_searchable_all_the_same(talk: 
     assert "I live in Porto." in talk.search("Porto")
 
 
-# --- what comes after -------------------------------------------------------------------------------------------------
+# --- maintenance ------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_model_maintenance_is_a_structured_rejection(talk: Talk) -> None:
@@ -238,7 +238,7 @@ def test_a_busy_host_is_asked_to_maintain_later(
         assert talk.texts() == ["Hello.", "Hi!"]
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 GOOD = CanonicalTurnDelta("t1", "delivered", (TurnMessage("Hello."),), "Hi!", CHAT)
 BAD: dict[str, tuple[CanonicalTurnDelta, str]] = {

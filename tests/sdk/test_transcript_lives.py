@@ -1,4 +1,4 @@
-"""How turns live: archived, restored, masked, deleted raw, reviewed; at once, everywhere, and with a report."""
+"""Turn states: archived, restored, masked, raw-deleted, reviewed; effective at once and everywhere, with a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaying and exporting transcripts: page by page, and nothing that a view may not show, whatever the store holds."""
+"""Replaying and exporting transcripts: in pages, and without anything a view must hide, whatever the store holds."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_nobody_replays_what_is_not_theirs(talk: Talk) -> None:
 
 
 def canaries(talk: Talk, chance: random.Random) -> dict[str, tuple[TranscriptState, Authority | RefVisibility]]:
-    """A random conversation. Each text and label is one of its kind; what it is of says who may see it."""
+    """Commit a random conversation. Each text and label is unique and maps to what decides who may see it."""
     known: dict[str, tuple[TranscriptState, Authority | RefVisibility]] = {}
     for number in range(6):
         state = chance.choice(list(TranscriptState))

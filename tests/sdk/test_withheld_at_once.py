@@ -1,4 +1,4 @@
-"""From the moment that a request to mask or delete is answered, no call that begins later shows what it took."""
+"""Once a request to mask or delete is answered, no later call shows the withheld content."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ READS: dict[str, Call] = {
 @pytest.mark.parametrize("transition", ["mask", "delete_raw"])
 def test_whoever_asks_after_it_was_withheld_is_not_shown_it(location: str, transition: str) -> None:
     async def whole() -> None:
-        # Maintenance rests in the model until the turn is withheld.
+        # Maintenance waits in the model until the turn is withheld.
         asked, go_on = asyncio.Event(), asyncio.Event()
         curator = Resting(asked, go_on)
         embedder = Elsewhere()
@@ -71,7 +71,7 @@ def test_whoever_asks_after_it_was_withheld_is_not_shown_it(location: str, trans
                 assert "canary" not in repr(await call(host)).replace("'canary'", "")
             assert shown_before
             assert not shown_after
-            # What the model made of the words comes too late to be learned.
+            # The model's proposals come too late to be learned.
             learned = await learning
             assert learned.semantic_governance.accepted == 0
             assert await host.memory.search("house", kind="memory") == ()
@@ -82,7 +82,7 @@ def test_whoever_asks_after_it_was_withheld_is_not_shown_it(location: str, trans
 
 
 class Resting(Proposing):
-    """A model that is shown the words, and answers when it is told to."""
+    """A model that gets the texts, and answers when the test lets it."""
 
     def __init__(self, asked: asyncio.Event, go_on: asyncio.Event) -> None:
         super().__init__(lambda messages: [(message.text, [message.id]) for message in messages])

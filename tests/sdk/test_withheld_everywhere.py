@@ -1,7 +1,7 @@
-"""Random lives of random turns: what is withheld is in nothing that anybody is answered, whichever way they ask.
+"""Random transitions of random turns: no answer contains withheld content, on any path.
 
-Every text, sender, note, id and label carries a canary of its own. What may be seen is worked out here, from what was
-done to each turn, and compared with all that the library, the runtime, jobs, models, embedders, events and errors tell.
+Every text, sender, note, id and label carries its own canary. The visible canaries are derived here from the
+transitions of each turn, and compared with the output of library, runtime, jobs, models, embedders, events and errors.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from holdfast.settings import Settings
 LIVES = int(os.environ.get("HOLDFAST_LIVES", "3"))
 STEPS = 24
 CANARY = re.compile(r"(?:text|sender|note|id|label)\d+x")
-# Two people, an agent and nobody in particular, who all call their conversations the same.
+# Two people and an agent, whose conversations have the same names.
 OWNERS = [MemoryIdentity(subject_id="ana"), MemoryIdentity(subject_id="bob"), MemoryIdentity(agent_id="ana")]
 THREADS = [
     MemoryScope(conversation_id="c1"),
@@ -112,7 +112,7 @@ class Turn:
         return MemoryTranscriptCommitRequest(TranscriptTurnInput(turn_id or self.id, messages, self.where), (ref,))
 
     def withheld(self, *states: str, private: bool = False, of: MemoryIdentity | None = None) -> set[str]:
-        """The canaries that nobody may see to whom turns of these states are closed, and private ground if it is."""
+        """Return the canaries that are hidden if turns in these states and, if `private`, private ground are closed."""
         closed = self.state in states or (of is not None and of != self.owner)
         found = {self.label} if closed else set()
         for each in self.said:
@@ -122,7 +122,7 @@ class Turn:
 
 
 class Elsewhere(FakeEmbedder):
-    """An embedder of somebody else's, which keeps what it is sent."""
+    """A remote embedder that records the texts it is sent."""
 
     def __init__(self) -> None:
         super().__init__(local=False)
@@ -134,7 +134,7 @@ class Elsewhere(FakeEmbedder):
 
 
 def proposed(messages: Sequence[Message]) -> list[tuple[str, list[str]]]:
-    """Without any canary: a memory stays when what it came from is masked."""
+    """Propose a memory without a canary: memories stay when their evidence is masked."""
     return [(f"The {QUERY}.", [message.id for message in messages])]
 
 
@@ -163,7 +163,7 @@ class Life:
         return {each for turn in self.turns for each in turn.withheld(*states, private=private, of=of)}
 
     def there(self, owner: MemoryIdentity, where: MemoryScope) -> set[str]:
-        """The texts that the owner must be shown."""
+        """Return the texts that the owner must be shown."""
         return {
             f"text{each.number}x"
             for turn in self.turns
@@ -172,7 +172,7 @@ class Life:
             if not each.forgotten
         }
 
-    # --- what is done ---
+    # --- actions ---
 
     async def step(self) -> None:
         gone = self.withheld("masked", "raw_deleted")
@@ -200,7 +200,7 @@ class Life:
         self.turns.append(turn)
 
     async def age(self) -> None:
-        """One turn, or all of its conversation."""
+        """Change the state of one turn, or of its whole conversation."""
         if not self.turns:
             return
         turn = self.chance.choice(self.turns)
@@ -216,7 +216,7 @@ class Life:
         check(self.withheld("masked", "raw_deleted"), "a lifecycle report", repr(report))
 
     async def repeat(self) -> None:
-        """What a host sends again, under its own turn id or another."""
+        """Commit a turn again, under its own id or another."""
         if self.turns:
             turn = self.chance.choice(self.turns)
             await self.runtime(turn.owner).commit_transcript(
@@ -233,13 +233,13 @@ class Life:
             await memory.add(again, conversation=turn.where.conversation_id, **channel, **who)
 
     async def history(self) -> None:
-        """The end of a conversation and a new message after it, as a host delivers it."""
+        """Deliver the conversation so far and a new message, as a host does."""
         if not self.turns:
             return
         turn = self.chance.choice(self.turns)
         same = [each for each in self.turns if (each.owner, each.where) == (turn.owner, turn.where)]
         if any(one.state == "raw_deleted" or any(each.forgotten for each in one.said) for one in same):
-            return  # what is gone has left no words to compare with
+            return  # deleted texts cannot be compared
         before = [message for one in same for message in one.request().turn.messages]
         self.said += 1
         new = Said(self.said, None)
@@ -250,7 +250,7 @@ class Life:
         self.turns.append(Turn(turn.owner, turn.where, delta.turn_id, [new]))
 
     async def cite(self) -> None:
-        """A candidate that rests on any message; what is not active is no evidence."""
+        """Write a candidate with any message as evidence; only active turns count as evidence."""
         if not self.turns:
             return
         turn = self.chance.choice(self.turns)
@@ -287,7 +287,7 @@ class Life:
             await self.runtime(turn.owner).maintain(MemoryMaintainRequest(scope=turn.where))
 
     async def keep(self) -> None:
-        """Exports, to be taken in again when something else was withheld since."""
+        """Export, to import again after more was withheld."""
         exported = await self.runtime(OWNERS[0]).export_space(MemorySpaceExportRequest(include_private=True))
         assert exported.content is not None
         self.spaces.append(exported.content)
@@ -317,7 +317,7 @@ class Life:
             message.forgotten = True
             await memory.forget(message.id, **who)
 
-    # --- what is told ---
+    # --- checks ---
 
     async def look(self) -> None:
         gone = self.withheld("masked", "raw_deleted")
@@ -395,7 +395,7 @@ class Life:
                         check(everything(self.turns), "an error", repr(error))
 
     async def look_at_papers(self) -> None:
-        """Rows that are kept about what was done hold nothing that was said."""
+        """Check that events, operations and jobs contain nothing that was said."""
         store = self.engine._core.store
         await store.audited()
         events, operations, jobs = await store.read(

@@ -1,4 +1,4 @@
-"""What a withheld turn leaves behind: no copy in a correction, no call to an embedder, and every link to it."""
+"""Traces of a withheld turn: no copy in a correction, no call to an embedder, and every link to it kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAMES = {"subject": "ana"}
 
 
 class Host:
-    """A runtime and a library on one store, whose embedder is somebody else's."""
+    """A runtime and a library on one store, with a remote embedder."""
 
     def __init__(self, engine: Any, embedder: Elsewhere) -> None:
         profile = profile_of(DEFAULT_PROFILE)
@@ -123,7 +123,7 @@ def test_a_corrected_memory_still_rests_on_what_was_withheld(location: str, tran
         assert corrected.evidence == ()
         reviewed = await host.age("review")
         assert [ref.store_key for ref in reviewed.derived_memory_refs] == [made.id]
-        # Whoever forgets the words also forgets what was learned from them alone.
+        # Forgetting the messages also forgets what was learned from them alone.
         await host.memory.forget(conversation="c1", channel="web")
         assert await host.memory.search("birds") == ()
 

@@ -1,4 +1,4 @@
-"""Random conversations, candidates and lives of transcripts, compared with what the rules say of each candidate."""
+"""Random conversations, candidates and transitions of turns, compared with the rules for each candidate."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from holdfast.domain.transcript_turns import Authority
 
 STEPS = 120
 _CONTENTS = [f"Ana likes number {number}." for number in range(12)]
-# What only what was there before can decide.
+# Reasons that depend on earlier memories.
 _OF_THE_PAST = {Reason.CONFIRMED, Reason.MERGED, Reason.ALREADY_KNOWN, Reason.CORRECTED_SINCE}
 
 
 @dataclass
 class World:
-    """What was said and by whom, and which turns were put away or forgotten."""
+    """The messages, their turns and authorities, and those whose turns were archived, masked or deleted."""
 
     host: Host
     chance: random.Random

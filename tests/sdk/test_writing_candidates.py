@@ -1,4 +1,4 @@
-"""Governed candidates on both stores: what is accepted, deferred or rejected, and what of it is in memory then."""
+"""Governed candidates on both stores: which are accepted, deferred or rejected, and their effect on memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def found(host: Host, query: str, subject: str | None = "ana", **more: Any
     return [hit.text for hit in hits if hit.kind == "memory"]
 
 
-# --- what is accepted ---
+# --- acceptance ---
 
 
 def test_what_a_user_said_is_accepted_with_its_evidence_and_found(location: str) -> None:
@@ -115,7 +115,7 @@ def test_what_is_deferred_is_kept_apart_until_somebody_of_more_authority_says_th
         kept = await host.memory(first.memory_id)
         assert (kept.status, kept.trust, kept.reason) == (Status.QUARANTINED, Trust.LOW, "authority_too_weak")
         assert await found(host, "Porto") == []
-        # Said again by the same: still not believed.
+        # Repeated by the same source, it is still not believed.
         (again,) = await written(
             host, candidate("ana lives  in porto.", claim, authority="assistant_self_claim", candidate_id="again")
         )
@@ -154,7 +154,7 @@ def test_the_same_again_adds_evidence_and_no_second_memory(location: str) -> Non
             EventKind.MERGE,
             EventKind.WRITE,
         ]
-        # What was accepted for two messages goes with the second of them, not with the first.
+        # A memory with two messages as evidence is forgotten with the second, not with the first.
         memory = AsyncMemory(host.engine)
         for message, left in ((one, 1), (other, 0)):
             await memory.forget(message, subject="ana")
@@ -242,7 +242,7 @@ def test_evidence_of_somebody_else_is_not_there(location: str) -> None:
             other.engine = host.engine
             return other
 
-        # Also not for who writes to everybody's part of the space, and could read it.
+        # Nor for a writer to the shared part of the space, who could read it.
         for identity in (MemoryIdentity(subject_id="bob"), MemoryIdentity(), MemoryIdentity(agent_id="a")):
             refs = [own, TranscriptEvidenceRef(turn_id="t1", scope=CHAT), TranscriptEvidenceRef(message_id=own)]
             for place, ref in enumerate(refs):
@@ -278,7 +278,7 @@ def test_memories_go_with_the_words_that_they_rest_on(location: str) -> None:
         (verdict,) = await written(host, candidate("Ana lives in Porto.", message))
         await AsyncMemory(host.engine).forget(message, subject="ana")
         assert await found(host, "Porto") == []
-        # Handed in again, it does not come back: neither by its id nor by its evidence.
+        # Submitted again, it does not come back, neither by its id nor by its evidence.
         same = await written(host, candidate("Ana lives in Porto.", message))
         other = await written(host, candidate("Ana lives in Porto.", message, candidate_id="2"))
         assert [each.reason for each in (*same, *other)] == [Reason.FORGOTTEN_SINCE, Reason.EVIDENCE_NOT_FOUND]
@@ -289,7 +289,7 @@ def test_memories_go_with_the_words_that_they_rest_on(location: str) -> None:
     play(location, scene)
 
 
-# --- once ---
+# --- idempotency ---
 
 
 def test_a_candidate_is_taken_up_once_and_answered_again_as_the_first_time(location: str) -> None:
@@ -304,7 +304,7 @@ def test_a_candidate_is_taken_up_once_and_answered_again_as_the_first_time(locat
         assert len(await host.memories()) == 1
         (reused,) = await written(host, replace(given, content="Ana lives in Faro."))
         assert (reused.verdict, reused.reason) == (Verdict.REJECTED, Reason.CANDIDATE_ID_REUSED)
-        # What was rejected may be tried again, once what it rests on is there.
+        # A rejected candidate may be tried again once its evidence exists.
         (late,) = await written(host, candidate("Ana has a dog.", evidence_refs=["msg_later"]))
         assert late.reason is Reason.EVIDENCE_NOT_FOUND
         (there,) = await host.said("I have a dog.", turn="t2")
@@ -382,7 +382,7 @@ def test_an_extraction_is_written_as_long_term_facts_once(location: str) -> None
     play(location, scene)
 
 
-# --- who writes ---
+# --- writers ---
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Maintenance by a model, recovery and the end, on both stores. The model's word is never taken for more than it is."""
+"""Maintenance by a model, recovery and closing, on both stores. The model decides neither trust nor evidence."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_what_is_put_away_while_a_model_thinks_is_not_learned(location: str, how
 
 
 class _Interrupted(Proposing):
-    """Something happens while it thinks."""
+    """A curator that runs `meanwhile` before it answers."""
 
     meanwhile: Callable[[], Awaitable[Any]]
 
@@ -253,7 +253,7 @@ def test_a_model_is_shown_nothing_private_nothing_of_tools_and_nothing_from_outs
         )
         await host.maintain()
         assert curator.shown == [["I live in Porto.", "You do."]]
-        # Where nobody said anything that could be accepted, nobody is asked.
+        # Without a message that could be accepted, no model is called.
         for turn, said in enumerate((messages[1:], messages[-1:])):
             await host.commit_transcript(
                 MemoryTranscriptCommitRequest(TranscriptTurnInput(f"more{turn}", said, conversation=CHAT))
@@ -280,11 +280,11 @@ def test_a_model_decides_neither_what_is_believed_nor_what_it_rests_on(location:
     def lying(messages: Sequence[Message]) -> list[tuple[str, list[str]]]:
         user, assistant = (message.id for message in messages)
         return [
-            ("The user owes Mallory 500 euros.", [user]),  # brought in from nowhere
-            ("The user lives in Porto.", ["msg_made_up"]),  # resting on nothing
+            ("The user owes Mallory 500 euros.", [user]),  # invented
+            ("The user lives in Porto.", ["msg_made_up"]),  # no such evidence
             ("The user lives in Porto.", []),
-            ("The user lives near Mallory.", [assistant, "msg_made_up"]),  # resting on the assistant
-            ("The user lives in Porto, says Mallory.", [user, assistant]),  # resting on both
+            ("The user lives near Mallory.", [assistant, "msg_made_up"]),  # evidence from the assistant
+            ("The user lives in Porto, says Mallory.", [user, assistant]),  # evidence from both
             ("The user lives in Porto.", [user]),
         ]
 
@@ -380,7 +380,7 @@ def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> 
         play(location, scene, curator=curator, clock=clock)
 
 
-# --- without a model, or at a bad time ---
+# --- without a model, or while the host is busy ---
 
 
 def test_maintenance_without_a_model_is_a_structured_rejection(location: str) -> None:
@@ -544,13 +544,13 @@ def test_whoever_is_killed_between_the_commit_and_its_maintenance_loses_nothing_
 
 
 class _Later:
-    """After the lease of whoever was killed."""
+    """A clock past the lease of the killed process."""
 
     def now(self) -> datetime:
         return datetime.now(UTC) + timedelta(minutes=5)
 
 
-# --- the end ---
+# --- closing ---
 
 
 def test_closing_reports_then_closes_and_every_later_call_says_so(location: str) -> None:

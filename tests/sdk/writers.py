@@ -1,4 +1,4 @@
-"""What tests of writing share: a runtime on either store, turns to rest on, and models that say what a test wants."""
+"""Helpers for tests of writing: a runtime on either store, turns as evidence, and scripted models."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ CHAT = MemoryScope(conversation_id="chat")
 
 
 class Host(TranscriptOperations, WritingOperations):
-    """The operations that these tests need, and a way to look behind them."""
+    """The operations that these tests need, with access to the store."""
 
     engine: Engine
 
     async def said(
         self, *texts: str, role: str = "user", authority: str | None = None, turn: str = "t1", where: MemoryScope = CHAT
     ) -> list[str]:
-        """The ids of these messages, committed as one turn."""
+        """Commit the messages as one turn; return their ids."""
         messages = tuple(TurnMessage(text, role=role, authority=authority) for text in texts)
         report = await self.commit_transcript(
             MemoryTranscriptCommitRequest(TranscriptTurnInput(turn, messages, conversation=where))
@@ -50,7 +50,7 @@ class Host(TranscriptOperations, WritingOperations):
         return [str(message_id) for message_id in report.message_ids]
 
     async def memories(self) -> list[MemoryRecord]:
-        """All revisions of all memories that there are, as the store has them, oldest first."""
+        """Return all revisions of all memories in the store, oldest first."""
         ids = {event.record_key for event in await self.events() if event.kind in (EventKind.WRITE, EventKind.MERGE)}
 
         def all_of(transaction: Transaction) -> list[MemoryRecord]:
@@ -70,7 +70,7 @@ class Host(TranscriptOperations, WritingOperations):
         return await self.engine._core.store.read(storewide_grant(), lambda reader: reader.events(10_000, wanted))
 
     async def rows(self) -> Sequence[Operation]:
-        """Every operation row, oldest first. Rows of refusals come with the next commit, which is made now."""
+        """Return every operation row, oldest first. Commits the pending rows of refusals first."""
         store = self.engine._core.store
         await store.audited()
         return (await store.read(storewide_grant(), lambda reader: reader.operations(limit=100_000)))[::-1]
@@ -87,7 +87,7 @@ async def hosting(
     circumstances: Circumstances | None = None,
     **options: Any,
 ) -> AsyncIterator[Host]:
-    """A runtime without a worker of its own: background work happens when something has it done."""
+    """A runtime without a worker: background work runs when a call triggers it."""
     given = {"embedder": "fake", "work": False, **options}
     engine = await open_engine(location, Settings(), curator=curator, **given)
     chosen = profile_of(profile)
@@ -107,7 +107,7 @@ def candidate(content: str, *evidence: str, **more: Any) -> MemoryWriteCandidate
 
 
 class Proposing:
-    """A curator that proposes what a test says, of whatever it is shown; and remembers what that was."""
+    """A curator that proposes what the test's function returns, and records the texts it gets."""
 
     def __init__(self, propose: Callable[[Sequence[Message]], Sequence[tuple[str, Sequence[str]]]]) -> None:
         self._propose = propose
@@ -131,5 +131,5 @@ class Proposing:
 
 
 def repeating(messages: Sequence[Message]) -> list[tuple[str, list[str]]]:
-    """Everything is worth remembering, word by word."""
+    """Propose every message, word for word."""
     return [(message.text, [message.id]) for message in messages]

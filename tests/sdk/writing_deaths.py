@@ -1,4 +1,4 @@
-"""A process that dies while memory is maintained. Processes find this module by its name."""
+"""Processes that are killed during maintenance. They find this module by its name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.domain.runtime_api.transcripts import CanonicalTurnDelta, TurnMess
 
 
 async def finalized(host: Host) -> None:
-    """A turn is committed, and its maintenance queued."""
+    """Commit a turn, and queue its maintenance."""
     report = await host.finalize_turn_and_maintain(
         CanonicalTurnDelta(
             turn_id="t1",
@@ -28,7 +28,7 @@ async def finalized(host: Host) -> None:
 
 
 def die_while_maintaining(tell: Tell, location: str, point: str) -> None:
-    """At the point: the commit of the turn itself, or one of the job that learns from it."""
+    """Kill the process at the point: the commit of the turn itself, or one of the job that learns from it."""
 
     def die(reached: str) -> None:
         if reached == point:

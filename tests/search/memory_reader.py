@@ -1,4 +1,4 @@
-"""A reader over records in memory: what the search room's tests and measurements index."""
+"""A reader over records in memory, for the tests and measurements of search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Vectorize = Callable[[Sequence[str]], FloatArray]
 
 @dataclass(frozen=True)
 class Entry:
-    """A record as a test writes it down."""
+    """A record as written in a test."""
 
     text: str
     sender: str | None = None
@@ -34,7 +34,7 @@ class Entry:
 
 
 class MemoryReader:
-    """Implements the searching part of `ports.Reader`, for one partition."""
+    """Implements the search part of `ports.Reader`, for one partition."""
 
     def __init__(self, vectorize: Vectorize | None = None, partition: Partition | None = None) -> None:
         self._analyzer = TextAnalyzer()
@@ -51,7 +51,7 @@ class MemoryReader:
         return list(self._rows)
 
     def add(self, *entries: Entry) -> list[int]:
-        """Their numbers. One change for all."""
+        """Add records in one change; return their numbers."""
         self._change += 1
         numbers = list(range(self._next, self._next + len(entries)))
         self._next += len(entries)
@@ -70,7 +70,7 @@ class MemoryReader:
             self._removed.append((self._change, number))
 
     def at(self, change: int) -> MemoryReader:
-        """A reader whose snapshot is older: it saw only what was written up to that change (and never changed)."""
+        """Return a reader on an older snapshot: rows written up to that change and never changed since."""
         older = MemoryReader(self._vectorize, self._partition)
         older._scopes, older._change = self._scopes, change
         older._rows = {number: row for number, row in self._rows.items() if row[0] <= change}
@@ -98,7 +98,7 @@ class MemoryReader:
             )  # fmt: skip
             self._rows[number] = (self._change, row, vectors[number])
 
-    # the port
+    # `ports.Reader`
 
     def partitions(self) -> Sequence[Partition]:
         return [self._partition]

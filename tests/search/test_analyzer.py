@@ -1,4 +1,4 @@
-"""What a text is made of, for search."""
+"""Text analysis for search."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_count_that_does_not_fit_is_capped() -> None:
 
 @pytest.mark.parametrize("unit", ["word another. ", "x", "我", "a.", "?!", "_", "'", "\u0301", "aB", "\n", "\u0e01"])
 def test_the_work_on_the_longest_text_is_in_proportion(unit: str) -> None:
-    """A text twice as long gives at most about twice the terms and pieces, each of bounded length."""
+    """A text twice as long yields at most about twice the terms and pieces, each of bounded length."""
     whole = ANALYZER.analyze(unit * (MAX_TEXT_CHARS // len(unit)))
     half = ANALYZER.analyze(unit * (MAX_TEXT_CHARS // len(unit) // 2))
     assert whole.length <= 2 * half.length + 8
@@ -171,7 +171,7 @@ def test_scripts_without_spaces_are_told_by_most_of_their_letters() -> None:
 
 @pytest.fixture
 def restless_threads() -> Iterator[None]:
-    """Threads take turns as often as they can."""
+    """Switch threads as often as possible."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -180,7 +180,7 @@ def restless_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("restless_threads")
 def test_threads_do_not_meet_in_each_other_s_words() -> None:
-    """A stemmer keeps the word it works on inside itself; the terms must be those of one thread alone."""
+    """A stemmer holds its current word as state; the terms must be those of a single thread."""
     starts, ends = ("garden", "violin", "harbour", "lantern"), ("ization", "fulness", "iveness", "ational", "ements")
     words = ["".join(parts) for parts in itertools.product(starts, ends, map(chr, range(97, 123)), ("s", "ed", "ing"))]
     expected = [ANALYZER.terms_of(word) for word in words]

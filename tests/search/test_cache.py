@@ -1,4 +1,4 @@
-"""The views that are kept between searches."""
+"""The cache of views between searches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MUCH = 100_000_000
 
 
 class CountingReader(MemoryReader):
-    """Remembers from which change each delta was asked."""
+    """Records the change from which each delta was requested."""
 
     def __init__(self, partition: Partition | None = None) -> None:
         super().__init__(FAKE.vectors, partition)
@@ -67,7 +67,7 @@ def test_a_reader_a_little_older_finds_the_view_of_its_moment() -> None:
     reader.add(Entry("two"))
     numbers(cache, reader)
     older = reader.at(1)
-    older.delta = None  # type: ignore[assignment]  # it must not even ask
+    older.delta = None  # type: ignore[assignment]  # must not even be called
     assert numbers(cache, older) == [1]
     assert numbers(cache, reader) == [1, 2]
 

@@ -1,4 +1,4 @@
-"""Damaged indexes: what is wrong is left out, and search goes on with the rest."""
+"""Damaged indexes: damaged entries are left out, and search continues with the rest."""
 
 from __future__ import annotations
 

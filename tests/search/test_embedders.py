@@ -1,4 +1,4 @@
-"""Embedders, with their real weights, and against a real server on loopback."""
+"""Embedders with their real weights, and against a real server on loopback."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -
         assert np.allclose(embed(embedder, [text])[0], row, atol=1e-6)
 
 
-# Whatever has a say in where the static table's tokenizer cuts: spaces of every kind, its own marks, bytes it falls
+# Texts that affect where the static table's tokenizer splits: spaces of every kind, its own marks, bytes it falls
 # back to.
 _CUTTING = [
     "a",
@@ -108,7 +108,7 @@ def test_the_static_embedder_puts_the_tokens_of_words_together_as_the_tokenizer_
     assert tokenizes_by_word(static_embedder.tokens.tokenizer), "no tokens are ever taken from the cache"
     chance = random.Random(5)
     texts = ["", *("".join(chance.choices(_CUTTING, k=chance.randint(1, 30))) for _ in range(5_000))]
-    for _ in range(2):  # the second time, the words are known
+    for _ in range(2):  # the second time, the words are cached
         made = static_embedder.tokens.of(texts)
         assert made == [static_embedder.tokens.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
 
@@ -158,13 +158,13 @@ def in_one_sum(table: FloatArray, tokenizer: Tokenizer, text: str) -> FloatArray
 @pytest.mark.parametrize("script", ["记忆", "😀"])
 def test_the_longest_text_takes_little_memory_to_embed(static_embedder: StaticEmbedder, script: str) -> None:
     text = script * (MAX_TEXT_CHARS // len(script))
-    # Each piece another, so that none is looked up only once.
+    # Distinct pieces, so that none shares a lookup.
     pieces = [f"{at}{piece}" for at, piece in enumerate(TextAnalyzer().analyze(text).pieces)]
     assert traced_peak(lambda: static_embedder.vectors(pieces)) < 40_000_000
 
 
 def test_one_long_text_takes_little_memory_to_embed(static_embedder: StaticEmbedder) -> None:
-    """No longer one is ever embedded in one piece: a query as long as may be."""
+    """The longest query allowed: no longer text is embedded in one piece."""
     assert traced_peak(lambda: static_embedder.vectors(["😀" * MAX_QUERY_CHARS])) < 20_000_000
 
 
@@ -248,11 +248,11 @@ def test_an_onnx_file_that_cannot_be_read_is_named(minilm: Path, tmp_path: Path,
 
 @pytest.fixture
 def hidden_states(tmp_path: Path) -> Path:
-    """A graph that gives a state per token, and asks for `token_type_ids`; with a tokenizer of three words.
+    """A graph that returns a state per token and takes `token_type_ids`, with a tokenizer of three words.
 
-    It was made by this, with onnx 1.x:
+    Made by this code, with onnx 1.x:
 
-        words = np.array([[9, 9, 9], [3, 0, 0], [0, 4, 0], [0, 0, 5]], np.float32)  # of the padding, and of three words
+        words = np.array([[9, 9, 9], [3, 0, 0], [0, 4, 0], [0, 0, 5]], np.float32)  # padding, and three words
         types = np.array([[0, 0, 1], [7, 7, 7]], np.float32)
         names = ("input_ids", "attention_mask", "token_type_ids")
         ids = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in names]
@@ -279,7 +279,7 @@ def test_states_of_tokens_are_averaged(hidden_states: Path) -> None:
     embedder = OnnxEmbedder(hidden_states)
     assert embedder.dimensions == 3
     (mean,) = embed(embedder, ["tea cat"])
-    expected = np.array([1.5, 2.0, 1.0], np.float32)  # of (3, 0, 1) and (0, 4, 1): the 1 is of the token's type
+    expected = np.array([1.5, 2.0, 1.0], np.float32)  # mean of (3, 0, 1) and (0, 4, 1); the 1 comes from the token type
     assert np.allclose(mean, expected / np.linalg.norm(expected), atol=1e-6)
 
 
@@ -306,7 +306,7 @@ def test_an_embedder_that_needs_onnxruntime_says_how_to_get_it(tmp_path: Path) -
 
 @dataclass
 class Endpoint:
-    """A server on loopback that embeds by the length of a text, and fails as a test tells it to."""
+    """A server on loopback that embeds a text by its length, and fails as the test sets it."""
 
     url: str = ""
     failures: list[int] = field(default_factory=list)

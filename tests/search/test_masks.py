@@ -1,4 +1,4 @@
-"""A condition decides what is seen: its mask says of each row what plain Python says of the record."""
+"""The mask of a condition agrees, for each row, with the condition in plain Python on the record."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_conversation_of_the_same_name_in_another_partition_is_another() -> No
 
 
 def passes(filters: dict[str, Any], entry: Entry) -> bool:
-    """What the filters say, read off them as they are written."""
+    """Evaluate the filters directly, as they are written."""
     chat = f"chat:{entry.scope.conversation}" if entry.scope.conversation else None
     own = {
         "session_id": {chat, entry.source} - {None},

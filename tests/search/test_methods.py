@@ -1,4 +1,4 @@
-"""By words alone, by meaning alone, and within a radius of the query's meaning."""
+"""Search by words alone, by meaning alone, and within a radius of the query's meaning."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_within_a_radius_is_what_is_similar_enough(
 
     similar = {scored.number: np.float32(scored.parts["vector"][0]) for scored in best(VECTOR)}
     wanted = SearchOptions(method=method, top_k=50)
-    # It is cut out of what is found without it: no score moves.
+    # A radius only removes results: no score changes.
     assert best(replace(wanted, radius=radius)) == [
         scored for scored in best(wanted) if similar[scored.number] >= np.float32(radius)
     ]

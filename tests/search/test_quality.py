@@ -1,4 +1,4 @@
-"""That search is as good as we say, on real conversations, which are read from a path: no part of the project."""
+"""Search quality is as stated, on real conversations read from a path outside the project."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dataset(name: str) -> list[dict[str, Any]]:
 
 
 class Embedding:
-    """An embedder, and the vectors that it made: both embedders are slow enough to embed the data only once."""
+    """An embedder that caches its vectors: both embedders are slow, so the data is embedded only once."""
 
     def __init__(self, made: StaticEmbedder | OnnxEmbedder) -> None:
         self.fingerprint = made.fingerprint
@@ -82,7 +82,7 @@ def reader_of(scope: dict[str, Any], embedding: Embedding) -> tuple[MemoryReader
 
 
 def measure(name: str, embedding: Embedding, weights: Weights | None = None) -> tuple[float, float]:
-    """Recall and nDCG at 10, turn by turn."""
+    """Return recall and nDCG at 10, by turn."""
     recalls: list[float] = []
     gains: list[float] = []
     for scope in dataset(name):

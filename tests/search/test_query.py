@@ -1,4 +1,4 @@
-"""How a query is read."""
+"""Query parsing."""
 
 from __future__ import annotations
 

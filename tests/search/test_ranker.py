@@ -1,4 +1,4 @@
-"""Searching: what is seen, what is wanted, in which order, and why."""
+"""Search: visibility, filters, order and explanations."""
 
 from __future__ import annotations
 
@@ -160,14 +160,14 @@ def test_what_was_said_around_it_lifts_a_record() -> None:
 
 
 def test_what_stands_apart_from_its_surroundings_is_not_judged_by_them() -> None:
-    """Told in passing, in talk about a garden; the last of that talk goes on about it."""
+    """An aside in a conversation about a garden; the rest of the conversation is about the garden."""
     garden = "the roses and the beans in the garden grow well"
     talk = [Entry(garden, conversation=0, said_at=second) for second in range(6)]
     talk[3] = replace(talk[3], text="my dentist moved to the harbour street")
     reader = reader_of(*talk, Entry("we walked along a street", conversation=1), Entry("the dentist", conversation=2))
 
     def matching(number: int, lead: float) -> dict[str, float]:
-        # So little that nobody leads.
+        # With a lead this small, there are no leaders.
         target = search(reader, "which street has the dentist", weights=Weights(lead=lead), target=number).target
         assert target is not None
         return {name: normalized for name, (_, normalized, _) in target[1].parts.items()}
@@ -217,7 +217,7 @@ def test_what_scores_too_little_is_left_out() -> None:
     assert not search(reader, "cat", SearchOptions(min_score=1.1)).best
 
 
-# --- what is seen -----------------------------------------------------------------------------------------------------
+# --- visibility -------------------------------------------------------------------------------------------------------
 
 
 def test_only_the_scope_that_is_asked_for_is_seen() -> None:
@@ -330,7 +330,7 @@ def test_a_view_that_grew_ranks_like_one_built_at_once(history: list[tuple[str, 
 
 
 class TwoPartitions(MemoryReader):
-    """Reads one reader's partition, and another's."""
+    """A reader over the partitions of several readers."""
 
     def __init__(self, *readers: MemoryReader) -> None:
         super().__init__(None)
@@ -357,7 +357,7 @@ def test_partitions_are_ranked_together() -> None:
     assert ranked.best[0].number == 1
 
 
-# --- why not ----------------------------------------------------------------------------------------------------------
+# --- reasons for absence ----------------------------------------------------------------------------------------------
 
 
 def test_a_target_is_shown_with_its_rank() -> None:
@@ -410,7 +410,7 @@ def test_the_product_of_a_row_does_not_depend_on_its_place() -> None:
 
 
 def test_what_one_search_saw_is_not_taken_for_what_another_sees() -> None:
-    """What is known of the visible rows is kept between searches, for each scope, time and quarantine apart."""
+    """Facts about the visible rows are cached between searches, separately for each scope, time and quarantine."""
     reader = reader_of(
         Entry("cat one", scope=Scope(subject="anna", app="a"), recorded_at=1),
         Entry("cat two", scope=Scope(subject="anna", app="b"), recorded_at=5_000_000),

@@ -1,4 +1,4 @@
-"""What is put away, masked, deleted or private moves no score of anything else: it is as if it had never been said."""
+"""Archived, masked, deleted or private messages change no other score: as if they had never been said."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ async def outcome(path: Path, hiding: TranscriptState | Authority | None) -> lis
         await say(path, memory, hiding, FixedClock())
         await memory.flush(subject="ana", conversation="home")
         if isinstance(hiding, TranscriptState):
-            assert "canary" in str(await answers(memory))  # a view is there, and knows it
+            assert "canary" in str(await answers(memory))  # there is a view, and it contains it
             await hide(path, hiding)
         found = await answers(memory)
-    # A view that is built anew says the same.
+    # A rebuilt view gives the same answers.
     async with holdfast.open_async(path, work=False) as memory:
         assert await answers(memory) == found
         browsed = await memory.browse(subject="ana")

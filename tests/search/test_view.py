@@ -1,4 +1,4 @@
-"""A partition in memory, and how it grows."""
+"""The view of a partition in memory, and its growth."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def view_of(reader: MemoryReader, since: PartitionView | None = None) -> Partiti
 
 
 def neighbours(view: PartitionView) -> dict[int, tuple[int | None, int | None]]:
-    """By number, the numbers before and after."""
+    """Map each number to the numbers before and after it."""
     numbers = [*view.columns.number.tolist(), None]
     return {
         numbers[at]: (numbers[view.links.previous[at]], numbers[view.links.following[at]])
@@ -39,7 +39,7 @@ def neighbours(view: PartitionView) -> dict[int, tuple[int | None, int | None]]:
 
 
 def unnamed(delta: PartitionDelta) -> PartitionDelta:
-    """The same as a database gives it, where nobody may look at single rows."""
+    """Return the delta as a database gives it, but fail on access to single rows."""
 
     def looked(_: Iterable[object]) -> Never:
         raise AssertionError("a load gives names to single rows: a large one takes twice as long")
@@ -82,7 +82,7 @@ def test_a_first_load_holds_its_vectors_once() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # Beside them, what was read: half as much.
+    # Beside the vectors, the data that was read takes half as much.
     assert peak < 1.8 * view.vectors.rows.nbytes
 
 
@@ -223,7 +223,7 @@ def test_segments_that_were_merged_hold_what_was_added(batches: list[list[tuple[
     assert len(postings.segments) <= 5
 
 
-# --- a grown view is a built view -------------------------------------------------------------------------------------
+# --- a grown view equals a built view ---------------------------------------------------------------------------------
 
 WORDS = ["cat", "dog", "tea", "rain", "May", "yesterday", "?", "house", LONG]
 entries = st.builds(
@@ -262,7 +262,7 @@ def play(reader: MemoryReader, step: tuple[str, object]) -> None:
 
 
 def as_facts(view: PartitionView) -> dict[int, tuple[object, ...]]:
-    """All that ranking reads of each record, by its number."""
+    """Return everything that ranking reads of each record, by number."""
     links = neighbours(view)
     facts: dict[int, tuple[object, ...]] = {}
     for at in np.flatnonzero(view.alive).tolist():

@@ -1,4 +1,4 @@
-"""Makes the modules beside the tests importable by name, for the processes that the tests start, too."""
+"""Makes the helper modules importable by name, also for the processes that tests start."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from postgres import ON_POSTGRES, AnyServer, Proxy
 
 @pytest.fixture
 def proxy(postgres: AnyServer) -> Iterator[Proxy]:
-    """Between a store and its server, to cut what runs through it."""
+    """A proxy between a store and its server that can cut connections."""
     with Proxy(own(postgres)) as opened:
         yield opened
 
 
 @pytest.fixture
 def at_commit() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Does something, once, when the store is about to commit."""
+    """Run an action once, when the store is about to commit."""
 
     def arm(act: Callable[[], None]) -> None:
         todo = [act]

@@ -1,4 +1,4 @@
-"""A store that tests damage, with a hand that reaches past it into its tables."""
+"""A store that tests damage by direct access to its tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from postgres import AnyServer, schema_of
 
 @dataclass(frozen=True)
 class Place:
-    """A store with a transcript of three turns, and a hand that reaches past it into its tables."""
+    """A store with a transcript of three turns, and direct access to its tables."""
 
     location: str
     server: AnyServer | None
@@ -37,7 +37,7 @@ class Place:
                     database.execute(statement)
             return
         script = "; ".join(statements)
-        # As the database itself may be made to, by whoever restores half of it.
+        # Bypass triggers and foreign keys, as a partial restore does.
         self.server.execute(
             f"SET search_path = {schema_of(self.location)}, public; SET session_replication_role = replica; {script};"
             " SET session_replication_role = DEFAULT; SET search_path = public"

@@ -1,4 +1,4 @@
-"""Opening stores, also in processes of their own, which find this module by its name."""
+"""Functions that open stores, also in separate processes, which import this module by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def own(server: AnyServer) -> Server:
 
 
 def opened(path: Path) -> None:
-    """Open it as a store, use it, and close it."""
+    """Open the file as a store, use it, and close it."""
 
     async def whole() -> None:
         store = SqliteStore(str(path), busy_seconds=10)
@@ -42,19 +42,19 @@ def opened(path: Path) -> None:
 
 
 def open_all(paths: Sequence[str], start: Barrier, answers: Queue[str]) -> None:
-    """Open each file at the same moment as the other processes do."""
+    """Open each file at the same moment as the other processes."""
     try:
         for path in paths:
             start.wait(60)
             opened(Path(path))
-    except BaseException as error:  # noqa: BLE001 - told to the parent
+    except BaseException as error:  # noqa: BLE001 - reported to the parent
         answers.put(repr(error))
     else:
         answers.put("opened")
 
 
 def killed_within_a_migration(path: str) -> None:
-    """Open it with one migration more, and die half way through that."""
+    """Open the file with one more migration, and die half way through it."""
     steps = schema.migrations()
     newer = steps[-1][0] + 1
 
@@ -70,7 +70,7 @@ def killed_within_a_migration(path: str) -> None:
 
 
 def used(url: str, busy_seconds: float = 15) -> None:
-    """The same for a store on a server."""
+    """Open, use and close a store on a server."""
 
     async def whole() -> None:
         store = PostgresStore(url, busy_seconds=busy_seconds)
@@ -84,19 +84,19 @@ def used(url: str, busy_seconds: float = 15) -> None:
 
 
 def use_all(urls: Sequence[str], start: Barrier, answers: Queue[str]) -> None:
-    """Open each store at the same moment as the other processes do."""
+    """Open each store at the same moment as the other processes."""
     try:
         for url in urls:
             start.wait(60)
             used(url)
-    except BaseException as error:  # noqa: BLE001 - told to the parent
+    except BaseException as error:  # noqa: BLE001 - reported to the parent
         answers.put(repr(error))
     else:
         answers.put("opened")
 
 
 def killed_within_a_server_migration(url: str) -> None:
-    """Open it with one migration more, and die half way through that."""
+    """Open the store with one more migration, and die half way through it."""
     steps = server_schema.migrations()
     newer = steps[-1][0] + 1
     server_schema.migrations = lambda: [*steps, (newer, "CREATE TABLE extra (value TEXT);")]

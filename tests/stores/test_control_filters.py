@@ -1,4 +1,4 @@
-"""Whatever the trail holds and whatever is asked of it: a page is what a plain look at every row finds."""
+"""Property test: a filtered page of the audit trail equals a plain filter over all rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing.store_suite.control_operations import all_pages, matches, record_all
 from holdfast.testing.store_suite.control_scribe import ControlScribe
 
-# Names that sort and compare in different ways, and some that a careless index would take for each other.
+# Names that differ in sorting and comparison, some of which a careless index would confuse.
 NAMES = st.sampled_from(["a", "A", "ä", "a ", "aa", "你好", "%"])
 MAYBE = st.none() | NAMES
 SOURCES = st.none() | st.sampled_from([SourceKind.RUN, SourceKind.ISSUE])

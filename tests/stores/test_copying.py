@@ -1,4 +1,4 @@
-"""A store moves whole, however often the move is stopped, and never into something that is in use."""
+"""A store is copied completely, however often the copy is interrupted, and never into a store in use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FORGOTTEN = "The code of the safe is a canary."
 
 
 def fill(location: str, subjects: int = 3) -> None:
-    """Something in every table."""
+    """Fill every table."""
     with holdfast.open(location, embedder="fake", work=False) as memory:
         for number in range(subjects):
             who = f"subject-{number}"
@@ -72,7 +72,7 @@ def fill(location: str, subjects: int = 3) -> None:
 
 
 async def govern(location: str) -> None:
-    """A turn with all that a host can say of it, one whose content was deleted, an alias and an event."""
+    """Add a turn with every host field, one with deleted content, an alias and an event."""
     scribe, thread = Scribe(), Scope(subject="subject-1", conversation="governed")
     store = _open_store(location, read_settings())
     try:
@@ -237,7 +237,7 @@ def test_an_empty_store_is_no_obstacle(source: str, target: str) -> None:
 
 
 class Stopped(Exception):
-    """Stands for whatever stops a copy."""
+    """Stands for anything that stops a copy."""
 
 
 def stop_at(point: str, passage: int) -> None:
@@ -320,7 +320,7 @@ def test_two_copies_into_one_target_do_not_mix(source: str, target: str) -> None
 
 
 def test_a_target_that_somebody_has_open_is_left_alone(source: str, target: str) -> None:
-    """What they know of its rows would be wrong afterwards: they would write into other people's."""
+    """Open clients cache row ids, which a copy changes: they would write into other users' rows."""
     with holdfast.open(target, embedder="fake", work=False) as memory:
         memory.add("Mine.", subject="somebody")
         with pytest.raises(StoreBusy, match="in use"):

@@ -1,4 +1,4 @@
-"""Who is taken into one commit: whoever waits, and whoever was answered with them the last time."""
+"""Group commit takes waiting callers, and waits briefly for callers of the previous batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_those_who_were_answered_together_are_let_in_before_a_batch_is_closed(
     inbox: WriterQueue[PendingResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late: list[PendingResult] = []
-    # Where the interpreter's lock is given away, the next of the others asks.
+    # Each time the writer yields the GIL, another caller submits.
     monkeypatch.setattr(time, "sleep", lambda seconds: late.extend(asking(inbox, 1)) if len(late) < 3 else None)
     asking(inbox, 4)
     inbox.gather()

@@ -1,4 +1,4 @@
-"""What is made of the texts, damaged: a check finds it, and a repair has it made anew."""
+"""Damaged indexes: a check finds the damage, and a repair rebuilds them."""
 
 from __future__ import annotations
 

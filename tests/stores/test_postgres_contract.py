@@ -1,4 +1,4 @@
-"""The PostgreSQL store keeps what every store promises."""
+"""The PostgreSQL store fulfils the store contract."""
 
 from __future__ import annotations
 

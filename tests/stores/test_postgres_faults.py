@@ -1,4 +1,4 @@
-"""What goes wrong between a store and its server: connections lost, servers lost, writers in each other's way."""
+"""Faults between a store and its server: lost connections, lost servers, conflicting writers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from postgres import PASSWORD, AnyServer, Cut, Proxy, Server, new_schema, schema
 
 
 def terminate(server: AnyServer) -> int:
-    """End every connection of a store, as an administrator or a restarting server does."""
+    """End all connections of a store, as an administrator or a restarting server does."""
     ended = server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'holdfast'")
     return len(ended)
 
@@ -116,7 +116,7 @@ def test_a_commit_whose_connection_is_lost_is_made_once(
             transaction.record(scribe.operation(ANA))
 
         await store.write(write_grant(ANA), write)
-        # What was committed without our being told is not done again; what was not, is.
+        # A commit whose acknowledgement was lost is not repeated; one that was lost itself is.
         assert len(tries) == (1 if what is Cut.ANSWER else 2)
         await add(store, scribe.turn(ANA, "after"))
         assert await texts(store) == ["after", "during", "before"]
@@ -220,15 +220,15 @@ def test_a_server_that_comes_back_is_waited_for_and_has_lost_nothing(how: str) -
 
 
 async def growing(acknowledged: list[str], by: int) -> None:
-    """Until so many more are acknowledged."""
+    """Wait until `by` more are acknowledged."""
     count = len(acknowledged) + by
     async with asyncio.timeout(90):
-        while len(acknowledged) < count:  # noqa: ASYNC110 - what grows is grown by threads, too
+        while len(acknowledged) < count:  # noqa: ASYNC110 - threads append to it, too
             await asyncio.sleep(0.01)
 
 
 async def said(store: Store, scribe: Scribe, scope: Scope, text: str) -> None:
-    """As a verb does it: with the audit row that tells, after a failover, whether it was committed."""
+    """Add a turn as a verb does: with the operation row that shows, after a failover, whether it was committed."""
     turn, operation = scribe.turn(scope, text), scribe.operation(scope)
 
     def write(transaction: Transaction) -> None:
@@ -300,7 +300,7 @@ def test_writers_in_a_deadlock_both_succeed(postgres_url: str) -> None:
                 again = name in tries
                 tries.append(name)
                 transaction.add_turn(scribe.turn(one, f"{name} 1"), EMBEDDER, ANALYZER)
-                transaction.find("msg_0")  # whatever was sent is done by now
+                transaction.find("msg_0")  # a read, so all statements sent before are done
                 if not again:
                     meeting.wait(30)
                 transaction.add_turn(scribe.turn(other, f"{name} 2"), EMBEDDER, ANALYZER)
@@ -335,7 +335,7 @@ def test_a_lock_held_for_too_long_is_told(postgres_url: str) -> None:
         await asyncio.to_thread(held.wait, 30)
         with pytest.raises(StoreBusy, match="nothing was changed"):
             await add(other, scribe.turn(ANA, "in vain"))
-        # Another partition of the same space is not held up; what reaches over the whole space is.
+        # Another partition of the same space is not blocked; a call on the whole space is.
         await add(other, scribe.turn(BOB, "beside"))
         grant = replace(write_grant(replace(BOB, conversation=None)), action=Action.FORGET)
         with pytest.raises(StoreBusy):

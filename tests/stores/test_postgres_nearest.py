@@ -1,4 +1,4 @@
-"""Approximate indexes on PostgreSQL: built aside, used where they are to be used, and nowhere else."""
+"""Approximate indexes on PostgreSQL: built in the background, and used only where they should be."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_search_of_a_large_partition_goes_through_its_index(memory: Memory, 
 
 
 def test_nothing_else_goes_through_it(memory: Memory, session: PostgresSession) -> None:
-    """A small partition, and every vector of a large one, are read as if it were not there."""
+    """Small partitions, and reads of all vectors of a large one, do not use the index."""
     memory.drain()
     assert is_approximate(memory)
     assert not is_approximate(memory, "ben")
@@ -121,7 +121,7 @@ def test_what_was_asked_can_be_heard_in_any_order(memory: Memory, session: Postg
 
 
 def test_as_many_are_found_if_the_nearest_were_just_deleted(memory: Memory, session: PostgresSession) -> None:
-    """The index still leads to them until the server vacuums it."""
+    """The index still returns deleted rows until the server vacuums it."""
     memory.drain()
     place, vector = place_in(session), np.ones(16, np.float32)
     with session.transaction("BEGIN"):
@@ -145,7 +145,7 @@ def test_the_vectors_of_every_piece_come_in_order(
     memory: Memory, session: PostgresSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.drain()
-    # Into several statements, one of which finds nothing.
+    # Forces several statements, one of which finds nothing.
     monkeypatch.setattr(nearest.POSTGRES, "chunk", 40)
     place = place_in(session)
     with session.transaction("BEGIN"):

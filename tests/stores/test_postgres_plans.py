@@ -1,4 +1,4 @@
-"""On a server, too, a page of the trail is read off an index: nothing walks through the table, or sorts it."""
+"""On PostgreSQL, an index scan serves each page of the audit trail: no sequential scan, no sort."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ASKED: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
 
 
 class Watched(PostgresSession):
-    """Notes how the server is going to find the rows of each page."""
+    """Records the query plan of each page."""
 
     plans: list[str]
 
@@ -123,7 +123,7 @@ def test_a_page_is_read_off_an_index(
                 reader.deliveries_page(wanted, None, 50)
         assert session.plans
         for plan in session.plans:
-            # In a store of one space, ids alone are as good as ids in a space.
+            # In a store of one space, the primary key serves as well as the index by space.
             named = (index, "operations_space") if index == "operations_pkey" else (index,)
             assert any(f"Index Scan Backward using {each} " in plan or f" on {each} " in plan for each in named), plan
             assert "Seq Scan" not in plan, plan

@@ -1,4 +1,4 @@
-"""Opening a PostgreSQL store: schemas and migrations, servers that do not fit, and several processes at once."""
+"""Opening a PostgreSQL store: schemas and migrations, unsuitable servers, and several processes at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CONSTRAINTS = (
 
 
 def described(server: AnyServer, name: str) -> list[str]:
-    """Everything in a schema, without its name."""
+    """All objects of a schema, without its name."""
     rows = [row for query in (_COLUMNS, _INDEXES, _CONSTRAINTS) for row in server.execute(query, (name,))]
     return [str(row).replace(f"{name}.", "") for row in rows]
 
@@ -84,7 +84,7 @@ def test_a_newer_schema_is_refused_and_left_alone(postgres: AnyServer, postgres_
 
 @pytest.fixture
 def two_steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Makes the next Holdfast have one more migration, of this SQL."""
+    """Gives the next opening one more migration with this SQL."""
 
     def set_second(script: str) -> None:
         steps = [*schema.migrations(), (NEWEST + 1, script)]
@@ -142,7 +142,7 @@ def test_processes_that_create_the_same_stores_at_once_all_succeed(postgres: Any
         postgres.drop(url)
 
 
-# --- what is not a store ----------------------------------------------------------------------------------------------
+# --- not a store ------------------------------------------------------------------------------------------------------
 
 
 def test_another_programs_schema_is_refused_and_not_touched(postgres: AnyServer, postgres_url: str) -> None:
@@ -181,11 +181,11 @@ def test_a_wrong_url_is_told_without_its_password(url: str) -> None:
     assert "hu%zzsh" not in str(told.value)
 
 
-# --- servers that do not fit ------------------------------------------------------------------------------------------
+# --- unsuitable servers -----------------------------------------------------------------------------------------------
 
 
 def refused(url: str, kind: type[HoldfastError], *words: str) -> None:
-    """It is refused with these words, soon, and without the password."""
+    """Assert that opening fails soon, with these words and without the password."""
     started = time.monotonic()
     with pytest.raises(kind) as told:
         PostgresStore(url, busy_seconds=2)
@@ -239,7 +239,7 @@ def test_a_user_without_rights(postgres: AnyServer) -> None:
 
 @pytest.fixture
 def database(postgres: AnyServer) -> Iterator[str]:
-    """A database of its own, without pgvector."""
+    """A separate database without pgvector."""
     server = own(postgres)
     name = f"db_{new_schema()}"
     server.execute(f"CREATE DATABASE {name}")
@@ -258,7 +258,7 @@ def test_pgvector_that_the_user_may_not_create(postgres: AnyServer, database: st
     server.execute(f"CREATE ROLE tenant LOGIN PASSWORD '{PASSWORD}'")
     server.execute(f"GRANT CREATE ON DATABASE {database} TO tenant")
     try:
-        # A trusted extension may be created by whoever may create in the database; on many servers it is not one.
+        # Any role that may create in the database can create a trusted extension; on many servers pgvector is not one.
         control = server._bin.parent / "share" / "extension" / "vector.control"
         if "trusted = true" in control.read_text():
             server.execute(f"REVOKE CREATE ON DATABASE {database} FROM tenant")
@@ -273,7 +273,7 @@ def test_pgvector_that_is_not_installed(postgres: AnyServer, database: str, monk
     real = psycopg.Connection.execute
 
     def without(self: Any, query: Any, *given: Any, **more: Any) -> Any:
-        # The server's own answer to an extension that it does not have.
+        # The server's real answer to a missing extension.
         asked = "CREATE EXTENSION IF NOT EXISTS vectorless" if query == _CREATE else query
         return real(self, asked, *given, **more)
 

@@ -1,4 +1,4 @@
-"""A commit that was lost on its way: that an operation was begun does not prove what came of it."""
+"""Lost commits: the row of a begun operation does not prove its outcome."""
 
 from __future__ import annotations
 

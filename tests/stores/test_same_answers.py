@@ -1,4 +1,4 @@
-"""The same memory in a file and on a server: the same ids in the same order, and scores that agree."""
+"""A file and a server with the same content return the same ids in the same order, with matching scores."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ QUERIES = (
 
 
 class Pair:
-    """The two memories, told the same things."""
+    """Two memories with the same content."""
 
     def __init__(self, file: holdfast.Memory, server: holdfast.Memory, clocks: tuple[SteppingClock, ...]) -> None:
         self.both = (file, server)
         self.clocks = clocks
 
     def do(self, verb: str, *given: Any, **more: Any) -> Any:
-        """On both; what it gave must be equal."""
+        """Call both; their answers must be equal."""
         first, second = (getattr(memory, verb)(*given, **more) for memory in self.both)
         assert _without_scores(first) == _without_scores(second), (verb, given, more)
         return first
@@ -50,7 +50,7 @@ class Pair:
         return first
 
     def compare(self, query: str, **asking: Any) -> int:
-        """Search in both; how many were found."""
+        """Search both; return the number of hits."""
         first, second = (memory.search(query, **asking) for memory in self.both)
         assert [hit.id for hit in first] == [hit.id for hit in second], (query, asking)
         for one, other in zip(first, second, strict=True):
@@ -60,7 +60,7 @@ class Pair:
 
 
 def _without_scores(answer: Any) -> Any:
-    """A receipt says when the bytes were gone, which is the store's own affair."""
+    """Keep only the counts of a forget receipt: the time of erasure differs between stores."""
     return answer if not isinstance(answer, holdfast.ForgetReceipt) else (answer.messages, answer.memories)
 
 
@@ -79,7 +79,7 @@ def pair(tmp_path: Path, migrated_url: str, static_embedder: StaticEmbedder) -> 
 
 
 def _told(pair: Pair) -> list[datetime]:
-    """A few weeks of three people; moments in between."""
+    """Add a few weeks of three people; return moments in between."""
     chance = random.Random(7)
     moments, memories = [], []
     for day in range(8):
@@ -128,7 +128,7 @@ def test_both_stores_give_the_same_hits_in_the_same_order(pair: Pair) -> None:
     assert found > 1_000
     assert pair.do("stats").memories > 5
 
-    # After forgetting, too, and whatever rests on it.
+    # Also after forgetting, including derived memories.
     pair.do("forget", subject="bob")
     doomed = next(hit for hit in pair.both[0].search("cat", subject="ana") if hit.scope.subject == "ana")
     pair.do("forget", doomed.id, subject="ana")

@@ -1,4 +1,4 @@
-"""The SQLite store keeps what every store promises: as a file, and in memory."""
+"""The SQLite store fulfils the store contract, as a file and in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The approximate indexes beside a SQLite file: never trusted unseen, never left with what was forgotten."""
+"""The approximate indexes beside a SQLite file: verified before use, and free of forgotten content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DIMENSIONS = 32
 
 
 class Scattered:
-    """A vector of its own for each text, so that its bytes can be looked for."""
+    """Gives each text a distinct vector, so that its bytes can be searched for."""
 
     fingerprint, dimensions, local = "scattered:1", DIMENSIONS, True
 
@@ -99,13 +99,13 @@ def is_approximate(memory: Memory) -> bool:
 
 
 def held(path: Path, of: str) -> bool:
-    """Whether the vector of that text stands in any file of the store."""
+    """True if any file of the store contains the vector of that text."""
     looked_for = EMBEDDER.vector(of).astype("<f2").tobytes()
     everything = [*files(path), *path.parent.glob(f"{path.name}*")]
     return any(looked_for in file.read_bytes() for file in everything if file.is_file())
 
 
-# --- what is not trusted ----------------------------------------------------------------------------------------------
+# --- damaged files ----------------------------------------------------------------------------------------------------
 
 
 def damage_missing(file: Path) -> None:
@@ -272,7 +272,7 @@ def test_an_index_of_which_most_is_forgotten_is_given_up(path: Path) -> None:
         assert memory.search(text(SIZE - 1), subject="ana")[0].text == text(SIZE - 1)
 
 
-# --- several processes, and those that die ----------------------------------------------------------------------------
+# --- several and dying processes --------------------------------------------------------------------------------------
 
 
 def test_one_process_uses_what_another_has_built_and_sees_what_it_adds(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is asked for by its id is looked up by its id: no statement walks through a partition or a table for it."""
+"""Lookups by id use an index: no statement scans a partition or a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANA = Scope(subject="ana", app="app", conversation="c")
 
 
 class Watched(sqlite3.Connection):
-    """Notes how SQLite is going to find the rows of each statement."""
+    """Records the query plan of each statement."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -120,17 +120,17 @@ def test_a_page_of_a_transcript_is_sought_whatever_lies_before_it(watched: Watch
     for call in calls:
         call()
     assert [walk for walk in watched.walks if "FROM partitions" not in walk] == []
-    # Neither by the conversation alone, which may be long: each step has a place in it, or a key.
+    # No step may search by conversation alone, which may be long: each also has a position or a key.
     whole = [step for step in watched.steps if "(conversation_id=?)" in step]
     assert [step for step in whole if "ORDER BY" not in step and "max(" not in step] == []
 
 
-# --- what the control plane asks ----------------------------------------------------------------------------------
+# --- queries of the control plane ---------------------------------------------------------------------------------
 
 NOW = ControlScribe().now()
-# What is asked for, and the columns that are sought for it.
+# Filters, and the index columns that serve them.
 SOUGHT: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
-    (OperationFilter(), "space=? AND action=?"),  # of each in turn
+    (OperationFilter(), "space=? AND action=?"),  # for each action in turn
     (OperationFilter(agent="a"), "space=? AND agent=?"),
     (OperationFilter(project="a"), "space=? AND project=?"),
     (OperationFilter(issue="a"), "space=? AND issue=?"),
@@ -159,7 +159,7 @@ SOUGHT: list[tuple[OperationFilter | JobFilter | DeliveryFilter, str]] = [
     (JobFilter(hook=HookKind.MANUAL_CAPTURE), "space=? AND hook=?"),
     (JobFilter(state=JobState.FAILED), "space=? AND status=?"),
     (JobFilter(state=JobState.CANCELLED), "space=? AND status=?"),
-    (JobFilter(state=JobState.QUEUED), "status=?"),  # of what is still to be done there is little
+    (JobFilter(state=JobState.QUEUED), "status=?"),  # few jobs are pending
     (JobFilter(state=JobState.STUCK), "status=?"),
     (JobFilter(until=NOW), "space=? AND id<?"),
     (DeliveryFilter(), "space=?"),
@@ -192,9 +192,9 @@ def test_a_page_is_read_off_an_index_in_its_order(
     _page(transaction, wanted, before)
     (asked,) = {step.split(": ")[0] for step in watched.steps if "LIMIT ?" in step and "TEMP B-TREE" not in step}
     assert asked.endswith((f"({columns})", f"({columns} AND id<?)"))
-    # A glance at each index counts what it found.
+    # Probing each index counts the rows it found, a scan of that result only.
     assert [walk for walk in watched.walks if not walk.startswith("SCAN found")] == []
-    # In order: nothing is sorted, but what is still to be done, of which there is little.
+    # Rows come in index order; only pending jobs, which are few, are sorted.
     sorted_steps = [step for step in watched.steps if "TEMP B-TREE" in step]
     assert not sorted_steps or columns == "status=?"
 

@@ -1,4 +1,4 @@
-"""Opening: schemas and migrations, files that are not a store, and several processes at once."""
+"""Opening a SQLite store: schemas and migrations, files that are not a store, and several processes at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEWEST = schema.migrations()[-1][0]
 
 
 def tables(path: Path) -> list[tuple[str, ...]]:
-    """All but `sqlite_sequence`, which stays where an old schema had use for it. Where lines end is no difference."""
+    """All tables but `sqlite_sequence`, which stays where an old schema used it. Line breaks are ignored."""
     with closing(sqlite3.connect(path)) as database:
         found = database.execute(
             "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name <> 'sqlite_sequence' ORDER BY name"
@@ -85,7 +85,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 @pytest.fixture
 def two_steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Makes the next Holdfast have one more migration, of this SQL."""
+    """Gives the next opening one more migration with this SQL."""
 
     def set_second(script: str) -> None:
         steps = [*schema.migrations(), (NEWEST + 1, script)]
@@ -134,7 +134,7 @@ def test_a_new_file_whose_migration_fails_stays_usable(tmp_path: Path, two_steps
     with pytest.raises(HoldfastError):
         opened(path)
     with closing(sqlite3.connect(path)) as database:
-        # The first step is whole; the second has left nothing.
+        # The first step was committed completely; the second left nothing.
         assert database.execute("PRAGMA user_version").fetchone() == (NEWEST,)
 
 
@@ -153,7 +153,7 @@ def test_a_migration_killed_half_way_is_resumed(tmp_path: Path, existing: bool) 
     assert "extra" not in names
 
 
-# --- what is not a store ----------------------------------------------------------------------------------------------
+# --- not a store ------------------------------------------------------------------------------------------------------
 
 
 def test_another_programs_database_is_refused_and_not_touched(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ _OPEN_AS_NOBODY = """
 
 @pytest.fixture
 def unprivileged() -> Callable[[Path], str]:
-    """Opens a store as somebody without rights: root may read and write everything."""
+    """Opens a store as an unprivileged user: root may read and write everything."""
     script = textwrap.dedent(_OPEN_AS_NOBODY).format(nobody=NOBODY)
 
     def run(path: Path) -> str:
@@ -255,7 +255,7 @@ def unprivileged() -> Callable[[Path], str]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """One that anybody can reach, which pytest's own is not."""
+    """A folder that any user can reach, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as path:
         Path(path).chmod(0o777)
         yield Path(path)
@@ -298,7 +298,7 @@ def test_a_writable_file_of_somebody_else_is_opened(folder: Path, unprivileged: 
     assert unprivileged(path) == "opened"
 
 
-# --- many at once -----------------------------------------------------------------------------------------------------
+# --- concurrent opening -----------------------------------------------------------------------------------------------
 
 
 def test_processes_that_create_the_same_file_at_once_all_succeed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The one writer: who waits for it and how they are told, what fails alone, and what is never begun."""
+"""The single writer: waiting callers, wake-ups, requests that fail alone, and requests that are never begun."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PATIENCE = 30.0
 
 @contextmanager
 def occupied(store: SqliteStore) -> Iterator[None]:
-    """Within this, the writer is busy with something else, and whatever comes is queued."""
+    """Keep the writer busy within the block, so that new requests are queued."""
     busy, free = threading.Event(), threading.Event()
 
     def work(transaction: Transaction) -> None:
@@ -68,7 +68,7 @@ def failing(name: str) -> Callable[[Transaction], str]:
 
 
 def known(store: SqliteStore, *names: str) -> list[str]:
-    """Those of the facts that are there; asked without an event loop."""
+    """The stored ones among these facts; read without an event loop."""
     return [name for name in names if run_sync(store.read(EVERYTHING, lambda r, n=name: r.fact(n)))]
 
 
@@ -86,7 +86,7 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 
 class CountingLoop(asyncio.SelectorEventLoop):
-    """Counts how often another thread woke it."""
+    """Counts wake-ups from other threads."""
 
     woken = 0
 
@@ -168,7 +168,7 @@ def test_many_who_write_at_once_share_commits(store: SqliteStore) -> None:
 
 def test_requests_that_fail_among_others_leave_nothing_and_spoil_nothing(store: SqliteStore) -> None:
     async def together(*works: Callable[[Transaction], str]) -> list[str]:
-        """All in one commit: they are queued while the writer's thread is held."""
+        """Write all in one commit: they are queued while the writer's thread is held."""
         busy, free = threading.Event(), threading.Event()
 
         def hold(transaction: Transaction) -> None:
@@ -183,7 +183,7 @@ def test_requests_that_fail_among_others_leave_nothing_and_spoil_nothing(store: 
         await held
         return [str(answer) for answer in await asyncio.gather(*waiting, return_exceptions=True)]
 
-    # The second round is served by a writer that has met a failure, the third by one that has met none since.
+    # The writer of the second round has met a failure; that of the third has met none since.
     commits: Counter[str] = Counter()
     failpoints.arm(lambda point: commits.update([point]))
     try:
@@ -191,7 +191,7 @@ def test_requests_that_fail_among_others_leave_nothing_and_spoil_nothing(store: 
             names = [f"{number}.{each}" for each in range(4)]
             works = [(failing if each in failures else fact)(name) for each, name in enumerate(names)]
             assert asyncio.run(together(*works)) == names
-            assert commits["commit.after"] == 2 * (number + 1)  # of the one that held the writer, and of these
+            assert commits["commit.after"] == 2 * (number + 1)  # one of the request that held the writer, one of these
             assert known(store, *names) == [name for each, name in enumerate(names) if each not in failures]
     finally:
         failpoints.arm(None)
@@ -254,7 +254,7 @@ def test_a_lone_caller_commits_in_its_own_thread_and_a_loop_never_does(store: Sq
 
 
 def waiting(thread: threading.Thread) -> bool:
-    """Whether it has asked for something, and waits for the answer."""
+    """True if the thread has submitted a request and waits for the answer."""
     frame = sys._current_frames().get(thread.ident or 0)
     return frame is not None and frame.f_code is PendingResult._wait.__code__
 
@@ -268,7 +268,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_interrupts_within_a_caller_s_own_commit_leave_the_store_usable(store: SqliteStore) -> None:
-    """Signals at random moments, handled like Ctrl-C: between any two steps of the interpreter."""
+    """Signals at random times, handled like Ctrl-C: between any two steps of the interpreter."""
     chance, interrupts, acknowledged = random.Random(5), 0, []
 
     def interrupt(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Each kind of damage that a transcript can have is found by a check, named, and told without a word of content."""
+"""A check finds and names each kind of transcript damage, and reports no content."""
 
 from __future__ import annotations
 

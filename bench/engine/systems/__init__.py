@@ -1,4 +1,4 @@
-"""The measured systems by name. Opening a system imports its package; nothing else does."""
+"""The measured systems by name. A package is imported only when its system is opened."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ SYSTEMS: dict[str, Callable[[Place], System]] = {
     "lancedb": LanceDB,
     "memsearch": MemSearch,
 }
-# Those that are given a database of their own.
+# Systems that need their own database.
 ON_POSTGRES = frozenset({"holdfast-postgres", "langgraph-postgres"})
-# Those whose content goes with their process.
+# Systems that keep their content only in memory.
 IN_MEMORY = frozenset({"langgraph"})

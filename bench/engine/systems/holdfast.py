@@ -24,7 +24,7 @@ class HoldfastSqlite:
         self._memory.add(texts, subject=user)
 
     def settle(self) -> None:
-        """Everything is found when `add` returns."""
+        """Nothing to do: everything can be found when `add` returns."""
 
     def search(self, user: str, query: str) -> int:
         return len(self._memory.search(query, subject=user, top_k=TOP_K))

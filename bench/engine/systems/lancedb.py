@@ -1,4 +1,4 @@
-"""LanceDB: one table, the user as a column, hybrid search with its own fusion, filtered before it searches."""
+"""LanceDB: one table, the user as a column, hybrid search with its own fusion, filtered before the search."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _POOL = 8
 
 
 class _Store:
-    """What both have in common."""
+    """The common part of both stores."""
 
     _store: Any
 
@@ -48,7 +48,7 @@ class LangGraphMemory(_Store):
         self._store = InMemoryStore(index=peers.langgraph_index(place.embedder))
 
     def close(self) -> None:
-        """It lives in memory only."""
+        """Nothing to do: the store is in memory only."""
 
 
 class LangGraphPostgres(_Store):

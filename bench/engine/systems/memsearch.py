@@ -1,4 +1,4 @@
-"""memsearch: a markdown file per user as the truth, Milvus Lite as its index. An add appends and indexes the file."""
+"""memsearch: markdown files, one per user, as the source of truth; Milvus Lite as index. An add appends and indexes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MemSearch:
         """Nothing to do."""
 
     def search(self, user: str, query: str) -> int:
-        # The file itself: the prefix of user-1 is also that of user-10.
+        # Use the file: the folder prefix of user-1 also matches user-10.
         prefix = self._folder / user / "notes.md"
         return len(self._run(self._memory.search(query, top_k=TOP_K, source_prefix=prefix)))
 
@@ -40,7 +40,7 @@ class MemSearch:
         self._memory.close()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """On an event loop that each thread keeps: making one for each call would be counted against it."""
+        """Run on an event loop kept per thread: creating one per call would be counted against memsearch."""
         if not hasattr(self._threads, "runner"):
             self._threads.runner = asyncio.Runner()
         return self._threads.runner.run(work)

@@ -1,4 +1,4 @@
-"""The one small interface behind which every measured system stands."""
+"""The interface of all measured systems."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TOP_K = 10
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a system keeps its content, and what embeds for it.
+    """The storage and the embedder of a system.
 
-    The directory is its own; `url` names a PostgreSQL database of its own, for those that need one.
+    It has its own directory; `url` names its own PostgreSQL database, for systems that need one.
     """
 
     directory: Path
@@ -25,19 +25,19 @@ class Place:
 
 
 class System(Protocol):
-    """One store of many users' records. Opening it where it was closed finds what was added."""
+    """One store with the records of many users. Reopening it finds what was added."""
 
     name: str
-    # What is to be known when reading its numbers; empty if nothing.
+    # A note for readers of its numbers; may be empty.
     note: str
 
     def add(self, user: str, texts: Sequence[str]) -> None:
-        """Return when the texts are kept, embedding included. One text is one record."""
+        """Return when the texts are stored, embedding included. One text is one record."""
 
     def settle(self) -> None:
-        """What its documentation says to do after adding much and before searching."""
+        """Do what its documentation recommends after adding much and before searching."""
 
     def search(self, user: str, query: str) -> int:
-        """How many of that user's records came, of at most `TOP_K`."""
+        """Search; return the number of that user's records found, at most `TOP_K`."""
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""`python -m bench.retrieval.kinds build` makes the data, `measure` compares the rankings on it."""
+"""`python -m bench.retrieval.kinds build` makes the data; `measure` compares the rankings on it."""
 
 import argparse
 import os

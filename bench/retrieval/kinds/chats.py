@@ -1,7 +1,7 @@
-"""Chats with an assistant, of long turns, about things that have nothing to do with each other.
+"""Chats with an assistant, with long turns, about unrelated topics.
 
-A person gives the first part of a section of a manual, or what a docstring says after its first line; the assistant
-answers with the rest, or with the function. The question is the heading, or the docstring's first line.
+The user gives the first part of a section of a manual, or a docstring without its first line; the assistant answers
+with the rest, or with the function. The question is the heading, or the docstring's first line.
 """
 
 import random
@@ -26,7 +26,7 @@ _FUNCTIONS_PER_PACKAGE = 900
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a person says, what the assistant answers, and what asks for it afterwards."""
+    """A user's turn, the assistant's answer, and the later query for it."""
 
     topic: str
     query: str
@@ -36,7 +36,7 @@ class Exchange:
 
 
 def dataset(name: str, manuals: Sequence[Source], packages: Sequence[Source], cache: Path) -> Dataset:
-    """A few people, half of them talking of manuals, half of code."""
+    """Chats of a few people, half of them about manuals, half about code."""
     about_manuals = list(_about_manuals(manuals, cache))
     about_code = list(_about_code(packages, cache))
     scopes = [
@@ -47,7 +47,7 @@ def dataset(name: str, manuals: Sequence[Source], packages: Sequence[Source], ca
 
 
 def of_section(topic: str, heading: str, text: str) -> Exchange | None:
-    """Parted at the line nearest to two fifths of the words; none if it is short or says its heading."""
+    """Split at the line nearest to two fifths of the words; None if it is short or contains its heading."""
     lines = text[: shape.MAX_CHARS].split("\n")
     total = shape.words(text[: shape.MAX_CHARS])
     if total < _MIN_WORDS or len(lines) < 2:
@@ -86,7 +86,7 @@ def _about_code(sources: Sequence[Source], cache: Path) -> Iterator[Exchange]:
 
 
 def _people(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
-    """Shares of the exchanges, in an order of their own, each enough for all sessions of one person."""
+    """Shuffled shares of the exchanges, each enough for all sessions of one person."""
     unique = {exchange.query.casefold(): exchange for exchange in exchanges}
     mixed = sorted(unique.values(), key=lambda exchange: fetch.digest(exchange.topic + exchange.query))
     enough = round(_PEOPLE * _SESSIONS * sum(_EXCHANGES) / 2)
@@ -100,7 +100,7 @@ def _scope(name: str, exchanges: Sequence[Exchange]) -> Scope:
         for number, (_, exchange) in enumerate(members):
             both = _turns(session, number, exchange)
             records += both
-            # What was said is evidence too if it is as much as the answer.
+            # The user's turn is evidence too if it is at least as long as the answer.
             said_enough = shape.words(exchange.said) >= shape.words(exchange.answered)
             gold = tuple(record.id for record in (both if said_enough else both[1:]))
             qid = f"{name}/q{len(questions)}"
@@ -117,7 +117,7 @@ def _turns(session: int, number: int, exchange: Exchange) -> list[Record]:
 
 
 def _by_session(name: str, exchanges: Sequence[Exchange]) -> Iterator[tuple[int, Exchange]]:
-    """Sessions of five to ten exchanges each, no two in a row about the same file where that can be."""
+    """Sessions of five to ten exchanges; successive exchanges are about different files where possible."""
     chance = random.Random(name)
     waiting = list(exchanges)
     session, last = 0, ""

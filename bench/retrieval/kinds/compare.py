@@ -1,4 +1,4 @@
-"""The full pipeline against plain rankings: scores of each question, and what their difference is worth."""
+"""The full pipeline against plain rankings: scores per question, and their difference with its error."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 FULL = "full"
 USUAL = "0.7 / 0.3"
-# How much vectors and words count in the plain rankings.
+# Weights of vectors and words in the plain rankings.
 PLAIN = {
     "words": (0.0, 1.0),
     "vectors": (1.0, 0.0),
@@ -27,7 +27,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """In points of a hundred, with the standard error of its mean over the questions."""
+    """A difference in percentage points, with the standard error of its mean over the questions."""
 
     points: float
     error: float
@@ -37,7 +37,7 @@ class Difference:
 
 
 def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
-    """Paired: a question that both find alike says nothing, however hard it is."""
+    """The paired difference: a question with equal scores adds nothing, however hard it is."""
     gains = [100 * (mine - theirs) for mine, theirs in zip(one, other, strict=True)]
     middle = mean(gains)
     if len(gains) < 2:
@@ -47,7 +47,7 @@ def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
 
 
 def best_plain(measured: Mapping[str, Quality]) -> str:
-    """By recall; it is chosen on the questions that are asked, which is worth some tenths of a point to it."""
+    """The best plain ranking by recall. Choosing it on the same questions favours it by some tenths of a point."""
     return max(PLAIN, key=lambda name: (mean(measured[name].recall), mean(measured[name].ndcg)))
 
 

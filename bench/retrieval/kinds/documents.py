@@ -1,4 +1,4 @@
-"""Sections and passages of manuals, asked for by their headings."""
+"""Sections and passages of manuals, queried by their headings."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Manual = dict[str, list[Section]]
 
 
 def manual(source: Source, cache: Path, limit: int) -> Manual:
-    """The sections of some files, by file: as many files as bring the limit, each whole."""
+    """The sections of some files, by file: whole files until the limit is reached."""
     chosen: Manual = {}
     for path, text in fetch.files(source, cache):
         if sum(map(len, chosen.values())) >= limit:
@@ -47,7 +47,7 @@ def sections(name: str, sources: Sequence[Source], cache: Path, *, whole: bool) 
 
 
 def passages(name: str, sources: Sequence[Source], cache: Path) -> Dataset:
-    """The running text in passages, whatever they run across; each belongs to the heading under which it begins."""
+    """The running text in passages, across section borders; each belongs to the heading under which it begins."""
     scopes = []
     for source in sources:
         read = manual(source, cache, _PASSAGES_PER_MANUAL)
@@ -93,7 +93,7 @@ def _short_lines(text: str, most: int) -> list[str]:
 
 
 def asking(read: Manual) -> list[tuple[str, int, Section]]:
-    """The sections whose headings ask for them and for no other of the manual."""
+    """The sections with usable headings that are unique within the manual."""
     seen = Counter(section.heading.casefold() for parts in read.values() for section in parts)
     return [
         (path, number, section)

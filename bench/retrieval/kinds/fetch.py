@@ -1,7 +1,7 @@
-"""Packages from their registries, unpacked and read.
+"""Fetches, unpacks and reads packages from their registries.
 
-Uses the registries' own clients (pip, npm, apt-get), so that hosts and mirrors are theirs to know. Nothing that is
-fetched is installed; pip asks an sdist's build backend for its name and version, no more.
+Uses the registries' own clients (pip, npm, apt-get), which know their hosts and mirrors. Nothing is installed; pip only
+asks an sdist's build backend for its name and version.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.retrieval.kinds.sources import Registry, Source
 
-# What tells of versions, of people or of tests; and what was made by a program.
+# Files about versions, people or tests, and generated files.
 _LEFT_OUT = re.compile(
     r"(^|/)(tests?|testing|_?vendor(ed)?|third[_-]?party|testdata|node_modules|locale|themes?|_themes)/"
     r"|(^|/)(test_|conftest)|[._-](test|spec)\.|_test(util)?\.|\.pb\.|\.min\.|\.d\.ts$"
@@ -27,7 +27,7 @@ _LEFT_OUT = re.compile(
 
 
 def unpacked(source: Source, cache: Path) -> Path:
-    """The directory of the package's files, fetched if the cache does not hold it."""
+    """The directory of the package's files; fetches them if they are not in the cache."""
     directory = cache / f"{source.label}-{source.version}"
     if not directory.exists():
         cache.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def unpacked(source: Source, cache: Path) -> Path:
 
 
 def files(source: Source, cache: Path) -> Iterator[tuple[str, str]]:
-    """Path and text of each file that the source names, in the order of their digests: a sample is a beginning."""
+    """Path and text of each file that the source names, in order of their digests: the first ones are a sample."""
     root = unpacked(source, cache)
     if source.registry in (Registry.SDIST, Registry.NPM):
         [root] = root.iterdir()

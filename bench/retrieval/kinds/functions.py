@@ -1,4 +1,4 @@
-"""Functions and methods of Python packages, asked for by the first lines of their docstrings."""
+"""Functions and methods of Python packages, queried by the first lines of their docstrings."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function without its docstring, which is given apart: its first sentence, and what follows it."""
+    """A function without its docstring; `summary` is the docstring's first sentence, `details` the rest."""
 
     name: str
     text: str
@@ -32,7 +32,7 @@ class Function:
 
 
 def functions(source: str) -> list[Function]:
-    """Those of a module and of its classes, in its order; what is defined inside a function is part of it."""
+    """The functions of a module and its classes, in order; nested functions are part of the outer one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -45,7 +45,7 @@ def functions(source: str) -> list[Function]:
 
 
 def asks(function: Function) -> bool:
-    """Whether the summary says something, and more than the name does."""
+    """True if the summary says something, and more than the name does."""
     said = re.findall(r"\w+", function.summary.casefold())
     named = set(re.findall(r"[a-z]+|\d+", re.sub(r"([A-Z])", r" \1", function.name).casefold()))
     is_example = function.summary.startswith(">>>")
@@ -53,7 +53,7 @@ def asks(function: Function) -> bool:
 
 
 def package(source: Source, cache: Path, limit: int) -> dict[str, list[Function]]:
-    """The functions of some modules, by module: as many modules as bring the limit, each whole."""
+    """The functions of some modules, by module: whole modules until the limit is reached."""
     chosen: dict[str, list[Function]] = {}
     for path, text in fetch.files(source, cache):
         if sum(map(len, chosen.values())) >= limit:

@@ -1,4 +1,4 @@
-"""Holdfast through its public API on one dataset: added once, then opened anew with each ranking's weights."""
+"""Holdfast through its public API on one dataset: added once, then reopened with each ranking's weights."""
 
 import tempfile
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _TOP_K = 10
 
 
 class KeptEmbedder:
-    """Implements `ports.Embedder` with vectors that are kept on disk: the next run embeds nothing again.
+    """Implements `ports.Embedder` with vectors cached on disk: the next run embeds nothing again.
 
-    For models that run. The static embedder is given by its name: it is as fast, and rankings know it.
+    For models that are slow to run. The static embedder is passed by name: it is as fast, and rankings know it.
     """
 
     def __init__(self, vectors: Vectors) -> None:
@@ -33,11 +33,11 @@ class KeptEmbedder:
         return np.stack(self._vectors.many(texts))
 
     async def close(self) -> None:
-        """The vectors are the caller's."""
+        """Nothing to do: the caller owns the vectors."""
 
 
 def measured(dataset: Dataset, embedder: KeptEmbedder | str, scorer: Scorer) -> dict[str, Quality]:
-    """Every ranking's scores of every counted question."""
+    """Every ranking's scores for every counted question."""
     rankings = {FULL: None, **{name: holdfast.Weights.plain(*parts) for name, parts in PLAIN.items()}}
     with tempfile.TemporaryDirectory(prefix="bench-kinds-") as directory:
         store = Path(directory) / "memory.db"

@@ -1,4 +1,4 @@
-"""Manuals in reStructuredText and Markdown, taken apart at their headings."""
+"""Splits manuals in reStructuredText and Markdown at their headings."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,9 @@ _UNDERLINE = re.compile(r"([=\-~^\"'`+*#:.<>_])\1{2,}")
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s+(.+?)\s*#*")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-# Labels and index entries say the heading again; the others are not for readers.
+# Labels and index entries repeat the heading; the others are not for readers.
 _UNSEEN = re.compile(r"\s*\.\. (_[^:]*:|(index|contents|toctree|currentmodule|module|highlight|include|meta)::)")
-# Stands before a heading and names what the heading names.
+# A directive before a heading that names the same thing.
 _ANNOUNCED = re.compile(r"\.\. [\w:-]+:: \S+")
 _ROLE = re.compile(r":[\w:+-]+:`~?([^`<]+?)\s*(?:<[^`]*>)?`")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)|`([^`<]+?)\s*<[^`]*>`_+")
@@ -26,14 +26,14 @@ _GENERIC = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A text with the heading above it, which is empty before the first one."""
+    """A text and the heading above it, which is empty before the first one."""
 
     heading: str
     text: str
 
 
 def sections(text: str, *, markdown: bool) -> list[Section]:
-    """Every heading of whatever level begins a section of its own. The heading is no part of the text."""
+    """Split at every heading of any level. The heading is not part of the text."""
     lines = _FRONT_MATTER.sub("", text.replace("\r\n", "\n")).split("\n")
     found: list[Section] = []
     heading, start = "", 0
@@ -45,7 +45,7 @@ def sections(text: str, *, markdown: bool) -> list[Section]:
 
 
 def asks(heading: str) -> bool:
-    """Whether the heading says what the text below it is about. A plain word does not; an identifier does."""
+    """True if the heading describes its text. A single plain word does not; an identifier does."""
     plain = re.sub(r"\W+$", "", heading).casefold()
     if not re.search(r"[^\W\d_]{2}", heading) or plain in _GENERIC:
         return False
@@ -53,7 +53,7 @@ def asks(heading: str) -> bool:
 
 
 def _headings(lines: Sequence[str], markdown: bool) -> Iterator[tuple[str, int, int]]:
-    """Each heading with the line where it begins and the one after it."""
+    """Each heading with its first line and the line after it."""
     fenced = False
     for number, line in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""

@@ -1,4 +1,4 @@
-"""The shape of what is made: scopes of records that were said in sessions, written as `datasets.load` reads them."""
+"""The shape of generated data: scopes of records in sessions, written as `datasets.load` reads them."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -13,12 +13,12 @@ MAX_CHARS = 6_000
 
 
 def at(session: int, turn: int) -> str:
-    """Sessions are on successive days, turns a minute apart."""
+    """The time of a turn: sessions are on successive days, turns a minute apart."""
     return (_FIRST_DAY + timedelta(days=session, minutes=turn)).isoformat()
 
 
 def written_down(name: str, sessions: Sequence[tuple[str, Iterable[tuple[str, str]]]]) -> tuple[Record, ...]:
-    """Records of texts that nobody said to anybody: ids and texts by session, all of one sender."""
+    """Records from written texts: ids and texts by session, all of one sender."""
     return tuple(
         Record(key, session, name, "user", at(day, turn), text[:MAX_CHARS])
         for day, (session, texts) in enumerate(sessions)

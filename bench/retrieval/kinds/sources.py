@@ -1,6 +1,6 @@
-"""What the data is made of: public packages, by name and version.
+"""The sources of the data: public packages, by name and version.
 
-Every kind is made twice, of different packages: half `a` to develop with, half `b` to check afterwards.
+Every kind is made twice, from different packages: half `a` for development, half `b` for checking afterwards.
 """
 
 import re
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Registry(Enum):
-    """Where a package comes from, and in which form."""
+    """The registry and the format of a package."""
 
     SDIST = "sdist"
     WHEEL = "wheel"
@@ -22,7 +22,7 @@ class Source:
     registry: Registry
     name: str
     version: str
-    # Which of its files are read: those whose path in the package matches, its first folder left off.
+    # A pattern of the paths to read, without the package's top folder.
     files: str
 
     @property

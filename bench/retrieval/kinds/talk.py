@@ -1,11 +1,11 @@
-"""LoCoMo's conversations told otherwise: by one person, as a chat with an assistant, or with asides.
+"""Variants of LoCoMo's conversations: by one person, as a chat with an assistant, or with asides.
 
-Where nobody has a name, questions that name people are asked in the first person, but for the set `one-person`: there,
-a name leads to what was said to who bears it.
+Where people have no names, questions that name them are asked in the first person, except in the set `one-person`:
+there, a name leads to turns addressed to that person.
 
-An aside is a turn that holds an answer and was moved to another session, at a place drawn by lot. Only questions whose
-evidence was moved, all of it, are asked of such data. What it was said amid stays where it was, and still looks like an
-answer. In the sets `passing-…` it does not: there, the turns that hold answers are told amid another's conversations.
+An aside is a turn that holds an answer and was moved to a random place in another session. Such data has only questions
+all of whose evidence was moved. The context of the aside stays in its old place and still looks like an answer. In the
+sets `passing-…` it does not: there, the turns that hold answers are placed in another person's conversations.
 """
 
 import random
@@ -20,7 +20,7 @@ from bench.retrieval.datasets import Dataset, Question, Record, Scope
 
 _TURNS_JOINED = 3
 _MOVED = 0.55
-# A question that names a time asks for a turn at that time, and an aside is told at another.
+# A question that names a time asks for a turn at that time; an aside has another time.
 _DATED = re.compile(
     r"\b(20\d\d|january|february|march|april|may|june|july|august|september|october|november|december|when)\b", re.I
 )
@@ -47,7 +47,7 @@ def one_person(scope: Scope) -> Scope:
 
 
 def in_first_person(told: Scope, scope: Scope, *instead: tuple[str, str]) -> Scope:
-    """Questions that name the two people of the scope, first who speaks first, asked by who is remembered instead."""
+    """Replace the names of the scope's two people in the questions, in order of first appearance, by pronouns."""
     names = dict.fromkeys(record.sender for record in scope.records)
     questions = list(told.questions)
     for name, (subject, possessive) in zip(names, instead, strict=True):
@@ -58,7 +58,7 @@ def in_first_person(told: Scope, scope: Scope, *instead: tuple[str, str]) -> Sco
 
 
 def joined(scope: Scope) -> Scope:
-    """One of the two is the user, the other the assistant, and what each says in a few turns is one turn."""
+    """Make one person the user and the other the assistant, and join what each says in a few turns into one turn."""
     first = scope.records[0].sender
     records: list[Record] = []
     now: dict[str, str] = {}
@@ -74,7 +74,7 @@ def joined(scope: Scope) -> Scope:
                     records.append(
                         Record(key, session, role, role, said[start].timestamp, " ".join(turn.text for turn in own))
                     )
-    # Turns of one block begin at one time, and the assistant answers.
+    # Turns of one block have one time; the number puts the assistant's after the user's.
     ordered = [replace(record, timestamp=f"{record.timestamp}.{number:06}") for number, record in enumerate(records)]
     told = replace(scope, records=tuple(ordered), questions=tuple(_asked_of(scope.questions, now)))
     return in_first_person(told, scope, ("I", "my"), ("you", "your"))
@@ -95,7 +95,7 @@ def with_asides(scope: Scope, move: Move) -> Scope:
 
 
 def in_passing(scope: Scope, amid: Scope, move: Move) -> Scope:
-    """What answers the questions of one scope, told amid the records of another; of these, none are asked for."""
+    """Move the evidence of one scope into the records of another, about which no questions are asked."""
     asked = [question for question in scope.questions if question.counted and not _DATED.search(question.query)]
     told = {gold for question in asked for gold in question.gold}
     others = [replace(record, id=f"{amid.name}:{record.id}") for record in amid.records]
@@ -106,7 +106,7 @@ def in_passing(scope: Scope, amid: Scope, move: Move) -> Scope:
 def beside(
     chance: random.Random, staying: Sequence[Record], moved: Sequence[Record]
 ) -> tuple[list[Record], dict[str, str]]:
-    """Each aside is a turn of its own, said right after another."""
+    """Insert each aside as a separate turn right after another."""
     after: dict[str, list[Record]] = {}
     for aside in moved:
         host = chance.choice([record for record in staying if record.session_id != aside.session_id])
@@ -119,7 +119,7 @@ def beside(
 def within(
     chance: random.Random, staying: Sequence[Record], moved: Sequence[Record]
 ) -> tuple[list[Record], dict[str, str]]:
-    """Each aside is a part of another turn, which is about something else."""
+    """Insert each aside into another turn, which is about something else."""
     texts: dict[str, str] = {}
     now: dict[str, str] = {}
     for aside in moved:
@@ -133,7 +133,7 @@ def within(
 
 
 def _asked_of(questions: Iterable[Question], now: dict[str, str]) -> list[Question]:
-    """The questions with their evidence where it is now."""
+    """The counted questions with their evidence at its new place."""
     return [
         replace(question, gold=tuple(dict.fromkeys(now[gold] for gold in question.gold)))
         for question in questions

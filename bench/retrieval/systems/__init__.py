@@ -1,4 +1,4 @@
-"""The measured systems by name. Opening a system imports its package; nothing else does."""
+"""The measured systems by name. A package is imported only when its system is opened."""
 
 from collections.abc import Callable
 
@@ -21,5 +21,5 @@ SYSTEMS: dict[str, Callable[[Setup], System]] = {
     "memsearch": MemSearch,
     "plain": Plain,
 }
-# memsearch takes about a second to make a collection, and more than all others together to search them: only if named.
+# memsearch takes about a second to create a collection, and longer to search than all others together: only if named.
 DEFAULT = tuple(name for name in SYSTEMS if name != "memsearch")

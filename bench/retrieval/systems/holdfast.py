@@ -1,6 +1,6 @@
 """Holdfast through its public API: one subject per scope, one conversation per session.
 
-It embeds by itself, so its times contain the embedding.
+It embeds by itself, so its times include embedding.
 """
 
 from collections.abc import Sequence
@@ -35,13 +35,13 @@ class Holdfast:
 
 
 class HoldfastPlain(Holdfast):
-    """The same with every part of the ranking switched off but vectors and words."""
+    """The same with every part of the ranking off except vectors and words."""
 
     _plain = True
 
 
 def added(memory: Any, scope: str, records: Sequence[Record]) -> None:
-    """A scope's records, in their order, as its sessions."""
+    """Add a scope's records, in order, as its sessions."""
     for session, turns in groupby(records, key=lambda record: record.session_id):
         memory.add([_message(turn) for turn in turns], subject=scope, conversation=session)
 

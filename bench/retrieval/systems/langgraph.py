@@ -33,4 +33,4 @@ class LangGraph:
         return [Hit(item.key, item.value["text"]) for item in self._store.search((scope,), query=query, limit=k)]
 
     def close(self) -> None:
-        """The store lives in memory only."""
+        """Nothing to do: the store is in memory only."""

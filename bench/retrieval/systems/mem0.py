@@ -1,4 +1,4 @@
-"""mem0 with `infer=False`: what was said is kept as it is, one memory per message."""
+"""mem0 with `infer=False`: each message is stored unchanged as one memory."""
 
 from collections.abc import Sequence
 from importlib.metadata import version

@@ -1,6 +1,6 @@
-"""memsearch: markdown files as the truth, Milvus Lite as their index, hybrid search. One collection per scope.
+"""memsearch: markdown files as the source of truth, Milvus Lite as index, hybrid search. One collection per scope.
 
-Each record is a section of its own in a file per session, as memsearch's plugins write them.
+Each record is a section in a file per session, as memsearch's plugins write them.
 """
 
 import asyncio

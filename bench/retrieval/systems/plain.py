@@ -1,6 +1,6 @@
 """The plain hybrid that any search must beat: 0.7 of the cosine and 0.3 of BM25, both min-max normalized.
 
-Everything is held in NumPy arrays and every record of the scope is scored.
+Everything is in NumPy arrays, and every record of the scope is scored.
 """
 
 import re
@@ -15,7 +15,7 @@ from bench.retrieval.systems.protocol import Hit, Setup
 
 _VECTOR_WEIGHT, _WORD_WEIGHT = 0.7, 0.3
 _K1, _B = 1.5, 0.75
-# A script without spaces has no words to split at: each of its characters is a term.
+# Scripts without spaces have no word borders: each character is a term.
 _TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
 
@@ -61,7 +61,7 @@ class Plain:
         return [Hit(index.records[position].id, index.records[position].text) for position in best]
 
     def close(self) -> None:
-        """Everything lives in memory only."""
+        """Nothing to do: everything is in memory."""
 
 
 def _terms(text: str) -> list[str]:
@@ -69,6 +69,6 @@ def _terms(text: str) -> list[str]:
 
 
 def _normalized(scores: FloatArray) -> FloatArray:
-    """Scale to 0..1 over the scope; equal scores carry no information and weigh nothing."""
+    """Scale to 0..1 over the scope; equal scores carry no information and become 0."""
     low, high = scores.min(), scores.max()
     return np.zeros_like(scores) if high == low else (scores - low) / (high - low)

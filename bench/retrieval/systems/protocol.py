@@ -1,4 +1,4 @@
-"""The one small interface behind which every measured system stands."""
+"""The interface of all measured systems."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from bench.retrieval.embedders import Vectors
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a system may need to open.
+    """Everything a system may need to open.
 
-    An empty directory of its own, the shared vectors, and, for a system that embeds itself, which embedder that is:
-    `static`, or `onnx:` and a model directory.
+    An empty directory, the shared vectors, and, for a system that embeds by itself, the name of its embedder: `static`,
+    or `onnx:` and a model directory.
     """
 
     directory: Path
@@ -24,17 +24,17 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: the id of the record behind it, and the text that the system would hand to a model."""
+    """One result: the id of its record, and the text that the system would pass to a model."""
 
     id: str
     text: str
 
 
 class System(Protocol):
-    """A memory that keeps scopes apart.
+    """A memory that separates scopes.
 
-    `embeds_itself` says that its times contain the embedding; the others are given vectors that are already made.
-    Sender, time and session go in as metadata where the system takes them, never inside the text.
+    `embeds_itself`: its times include embedding; the others receive vectors made beforehand. Sender, time and session
+    are passed as metadata where the system takes them, never inside the text.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Routes the library's verbs to the provider that their space is bound to.
 
 If that is our own store, the verb runs unchanged inside the gate, and its operation row names the binding. For an
-external provider, the verb is translated to the provider API (`translating`). A verb without an equivalent there is
-refused; it never falls back to a memory other than the bound one.
+external provider, the verb is translated to the provider API (`provider_translation`). A verb without an equivalent
+there is refused; it never falls back to a memory other than the bound one.
 """
 
 from __future__ import annotations

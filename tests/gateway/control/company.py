@@ -1,4 +1,4 @@
-"""A company's memory over HTTP: who calls, and the routes below it."""
+"""Callers and routes of a company's memory over HTTP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from served import Gateway
 
 @dataclass(frozen=True)
 class Somebody:
-    """Whoever holds a key, in front of one company's routes."""
+    """A caller, with or without a key, of one company's routes."""
 
     http: httpx2.Client
     company: str
@@ -51,7 +51,7 @@ class Company:
 
     @property
     def operator(self) -> Somebody:
-        """Whoever operates the service: without walls."""
+        """The unrestricted operator of the service."""
         return Somebody(self.gateway.http, self.name, self.gateway.token)
 
     @property
@@ -59,12 +59,12 @@ class Company:
         return Somebody(self.gateway.http, self.name, None)
 
     def somebody(self, kind: str, name: str, **more: Any) -> Somebody:
-        """A new user, agent or operator of the company, with a key of its own."""
+        """A new user, agent or operator of the company, with its own key."""
         made = self.operator.post("/credentials", 201, kind=kind, id=name, **more)
         return Somebody(self.gateway.http, self.name, made["key"])
 
     def of(self, other: str, who: Somebody) -> Somebody:
-        """Somebody of this company, in front of another's routes."""
+        """A caller of this company, at another company's routes."""
         return Somebody(self.gateway.http, other, who.key)
 
 

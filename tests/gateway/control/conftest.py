@@ -11,5 +11,5 @@ from served import Gateway
 
 @pytest.fixture
 def acme(gateway: Gateway, request: pytest.FixtureRequest) -> Company:
-    """A company that only this test has."""
+    """A company of this test only."""
     return Company(gateway, re.sub(r"\W+", "-", request.node.name)[-100:])

@@ -1,4 +1,4 @@
-"""Bindings over HTTP: made, changed, assigned and resolved; every refusal with its status and field."""
+"""Bindings over HTTP: create, change, assign and resolve; every refusal with its status and field."""
 
 from __future__ import annotations
 

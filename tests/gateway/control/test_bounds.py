@@ -1,4 +1,4 @@
-"""What the document says is allowed is allowed, and nothing beyond: every bound of every route of a company."""
+"""Every bound of every company route: the maximum in the OpenAPI document is accepted, and one more is refused."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from company import Company
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[1] / "golden" / "openapi.json").read_text("utf-8"))
 PREFIX = "/companies/{company_id}/memory"
-# A request that can be used, of every route that takes a body with something bounded in it.
+# A valid request for every route whose body has a bounded field.
 SOURCE = {"kind": "run", "run_id": "r1"}
 RECORD = {"records": [{"text": "Tea."}], "source": SOURCE}
 CAPTURE = {"source": SOURCE, "payload": {"text": "I live in Porto."}}
@@ -38,9 +38,9 @@ BODIES: dict[str, dict[str, Any]] = {
 }
 PATHS = {"key": "default", "agent_id": "builder", "record_id": "mem_none", "id": "nobody", "name": "memory.search"}
 KINDS = {"/hooks/{kind}": "post_run_capture", "/credentials/{kind}": "agent"}
-# Refused for what they are, and not for their size.
+# Errors about the value itself, not its size.
 UNUSABLE = {"unknown_provider", "invalid_configuration", "invalid_cursor"}
-# Moments: no moment takes so many characters to write.
+# Timestamps: none is as long as its bound.
 MOMENTS = {"since", "until", "occurred_at", "triggered_at"}
 
 
@@ -92,7 +92,7 @@ def _bounds(route: str, place: tuple[str | int, ...], given: dict[str, Any]) -> 
 
 
 def _one(schema: dict[str, Any], number: int) -> Any:
-    """One of several that differ, where they can."""
+    """One of several items, distinct where possible."""
     if choice := schema.get("enum"):
         return choice[number % len(choice)]
     return f"one{number}" if schema.get("type") == "string" else {"text": f"Fact number {number}."}
@@ -129,19 +129,19 @@ def _sent(acme: Company, bound: Bound, size: int) -> Any:
             path = path.replace("{kind}", kind)
     for name, value in PATHS.items():
         path = path.replace(f"{{{name}}}", value)
-    path = path.replace("{", "").replace("}", "")  # an id that nothing has
+    path = path.replace("{", "").replace("}", "")  # an id that does not exist
     value = bound.make(size)
     body = BODIES.get(bound.route)
     if body is None or method in ("GET", "DELETE"):
         needed = {"provider": "mem0"} if path == "/costs/prices" and method == "DELETE" else {}
         return acme.operator(method, path, params={**needed, bound.place[0]: value})
-    if "hook_id" in body:  # each event has one of its own
+    if "hook_id" in body:  # each event needs its own
         body = {**body, "hook_id": f"{'.'.join(map(str, bound.place))} {size}"}
     return acme.operator(method, path, json=_with(body, bound.place, value))
 
 
 def _with(given: Any, place: tuple[str | int, ...], value: Any) -> Any:
-    """The same, with another value in one place."""
+    """A copy with another value at one place."""
     if not place:
         return value
     first, rest = place[0], place[1:]

@@ -1,4 +1,4 @@
-"""Work and money over HTTP where somebody else's memory is bound: jobs, deliveries, costs, and whoever is down."""
+"""Jobs, deliveries and costs over HTTP with an external provider bound, including one that is down."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOBODY = "http://127.0.0.1:9"
 
 
 class Metered:
-    """A provider that finds nothing, bills each query, and explains it by what was asked."""
+    """A provider that finds nothing, bills each query, and explains it by the request."""
 
     key = "metered"
     description = "Bills each query."
@@ -72,7 +72,7 @@ class Metered:
 
 
 class Chosen:
-    """Implements `ports.Providers`: these, and no others."""
+    """Implements `ports.Providers` with a fixed list."""
 
     def list_providers(self) -> Sequence[Provider]:
         found: list[Any] = [GatewayProvider(), LocalProvider(), Metered()]
@@ -85,7 +85,7 @@ class Chosen:
         raise UnknownProvider("provider", f"there is no provider {name!r}")
 
     def check_secrets(self, provider: Provider, config: Mapping[str, Any]) -> None:
-        """No test here refers to any."""
+        """No test here uses secrets."""
 
     def adapter(self, binding: Binding) -> Adapter:
         return self.get(binding.provider).open(binding.config, {}, None)
@@ -93,7 +93,7 @@ class Chosen:
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """One that does no background work: what is queued stays so until somebody acts on it."""
+    """A gateway without background work: jobs stay queued until a test acts on them."""
     place = tmp_path_factory.mktemp("idle") / "memory.db"
     with served_by_us(place, token=TOKEN, work=False, providers=Chosen()) as found:
         yield found

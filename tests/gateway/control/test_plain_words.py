@@ -1,4 +1,4 @@
-"""Problems in the words of the library: no names of our classes, patterns or actions."""
+"""Problem documents use the library's terms: no names of our classes, patterns or actions."""
 
 from __future__ import annotations
 

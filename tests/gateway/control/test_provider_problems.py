@@ -1,4 +1,4 @@
-"""What a call over HTTP is told when what is bound cannot be used: whose it is, what to do, and no secret."""
+"""Errors over HTTP if a binding cannot be used: they name the binding and a remedy, and contain no secret."""
 
 from __future__ import annotations
 

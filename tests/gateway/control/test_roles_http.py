@@ -1,4 +1,4 @@
-"""Over HTTP, too, a credential may do exactly what its role says: every route of a company, and every verb."""
+"""Roles over HTTP: a credential may call exactly the routes and verbs of its role."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALLOWED: dict[tuple[ActorKind, ActorRole], set[Action]] = {
 
 
 class Route(NamedTuple):
-    """`placed` ones take a scope, and so are of use to whoever has one; the others are about the whole company."""
+    """A company's route. `placed` ones take a scope, so callers with a scope can use them; others are companywide."""
 
     action: Action
     method: str
@@ -107,9 +107,9 @@ ROUTES: dict[str, Route] = {
     "list_credentials": Route(Action.LIST_USERS, "GET", "/credentials"),
     "clear_default": Route(Action.MANAGE_BINDINGS, "DELETE", "/default-binding"),
 }
-# Without a scope, whoever has one of its own sees what is its own.
+# Without a scope in the request, a caller with its own scope sees its own.
 OF_ITS_OWN = {"list_jobs", "get_job"}
-# What a tool does, it does by the verbs above; and which there are is told to anybody of the company.
+# Tools call the verbs above; every actor of the company may list the tools.
 TOOLS = {"list_tools", "use_tool"}
 
 
@@ -137,7 +137,7 @@ def _asked(somebody: Somebody, route: Route, own: dict[str, str]) -> Any:
 
 
 def _refusals(acme: Company) -> list[dict[str, Any]]:
-    """What the trail has of sam's refusals. They are written with the next commit, so there is one first."""
+    """Sam's refusals in the audit trail. They are written with the next commit, so commit first."""
     acme.somebody("agent", "last")
     found = acme.operator.get("/operations", outcome="refused", limit=200)["operations"]
     return [row for row in found if "sam" in str(row["actor"])]

@@ -1,4 +1,4 @@
-"""What memory did, over HTTP: operations, metrics, jobs, hooks and their deliveries, and costs."""
+"""The audit trail over HTTP: operations, metrics, jobs, hooks and their deliveries, and costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edge around an app that does as it is told (`edged.py`)."""
+"""The edge around a test app (`edged.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server on a free port, with the edge around an app that does as it is told, and sockets to talk to it."""
+"""A real server on a free port, with the edge around a test app, and raw sockets as clients."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.gateway.edge.http_metrics import Metrics
 from holdfast.gateway.server import Server, listen, logging_as_json
 from serving import Prompt
 
-PATIENCE = 20.0  # for what must happen; nothing waits so long unless it fails
+PATIENCE = 20.0  # timeout in seconds; only a failing test waits this long
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Answer:
 
 
 class Line:
-    """One connection, by hand."""
+    """A raw client connection."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
@@ -62,7 +62,7 @@ class Line:
         return Answer(int(first.split()[1]), headers, body)
 
     def is_closed(self) -> bool:
-        """Waits until the other side hangs up; whatever comes before that is dropped."""
+        """Wait until the peer closes the connection; data before that is dropped."""
         try:
             while self.socket.recv(65536):
                 pass
@@ -87,7 +87,7 @@ def request(method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
 
 
 class Obliging:
-    """The app behind the edge. `/wait` answers when the test says so; `seen` are the bodies that it got whole."""
+    """The app behind the edge. `/wait` responds when the test sets `go_on`; `seen` holds complete bodies."""
 
     def __init__(self) -> None:
         self.seen: list[bytes] = []
@@ -184,7 +184,7 @@ class Running:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
 
     def eventually(self, holds: Callable[[], bool]) -> bool:
-        """The server ends a request after its client has the answer: look again for a while."""
+        """Poll a condition: the server ends a request after its client has the response."""
         pause = threading.Event()
         return any(holds() or pause.wait(0.02) for _ in range(int(PATIENCE / 0.02)))
 
@@ -194,7 +194,7 @@ class Running:
 
 
 class PromptServer(Prompt, Server):
-    """The service's own, which ends as soon as a test is over."""
+    """The service's server, which stops as soon as a test is over."""
 
 
 @contextlib.contextmanager

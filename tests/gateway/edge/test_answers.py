@@ -1,4 +1,4 @@
-"""Every answer has an id, errors are plain, and what the edge does not refuse goes through it unchanged."""
+"""Every response has a request id, errors are plain, and the edge passes on unchanged all that it does not refuse."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_what_was_accepted_is_finished_before_it_stops() -> None:
 
 
 def framed() -> FastAPI:
-    """A framework that makes an answer of its own of whatever fails while it reads a body."""
+    """A framework that turns an error while it reads a body into its own response."""
     app = FastAPI()
 
     @app.post("/json")

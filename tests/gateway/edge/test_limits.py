@@ -1,4 +1,4 @@
-"""Each limit of the edge holds against a client that does not play by it, and lets the others through."""
+"""Each limit of the edge stops a client that exceeds it, and lets the others through."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_without_an_operator_token_it_serves_nobody_whom_a_proxy_brings() -> Non
 
 
 async def knowing(scope: Any, receive: Any, send: Any) -> None:
-    """Says, as the routes do, that keys which begin as ours do are real ones."""
+    """Charge keys that start with `uk_`, as the routes charge valid keys."""
     given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
     if (key := given.removeprefix("Bearer").strip()).startswith("uk_"):
         rate_limit.charge_to(scope, key)
@@ -211,7 +211,7 @@ def test_invented_keys_count_for_their_address() -> None:
         assert line.ask("GET", "/", authorization="Bearer uk_known").status == 200
         statuses = [line.ask("GET", "/", authorization=f"Bearer invented-{i}").status for i in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
-        # Also if it was tried before; a key that was let in goes on.
+        # A retried invented key is refused as well; a valid key still works.
         assert line.ask("GET", "/", authorization="Bearer invented-0").status == 429
         assert line.ask("GET", "/", authorization="Bearer uk_known").status == 200
 
@@ -333,7 +333,7 @@ def test_slow_bodies_keep_nobody_out() -> None:
         assert slow[0].send(bytes(9)).answer().body == b"10"
 
 
-# --- what cannot be HTTP, and connections ---------------------------------------------------------------------------
+# --- invalid HTTP, and connections ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

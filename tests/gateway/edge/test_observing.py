@@ -1,4 +1,4 @@
-"""What is counted, written and traced tells how the gateway does, and nothing of what it was given."""
+"""Metrics, logs and spans describe the gateway's work and contain nothing of its requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CANARIES = ("canary-key", "canary-body", "canary-query", "canary-user", "canary-
 
 
 def routed() -> FastAPI:
-    """Routes as the gateway has them: a router with a prefix, a template, and one that fails."""
+    """Routes like the gateway's: a router with a prefix, a path template, and a route that fails."""
     app, routes = FastAPI(), APIRouter(prefix="/users")
 
     @routes.post("/{user_id}/notes")

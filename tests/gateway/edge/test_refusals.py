@@ -1,4 +1,4 @@
-"""What a refusal of the edge looks like."""
+"""The format of the edge's refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that serves: where it listens, how it stops, and what it refuses to start with."""
+"""A server process: its address, its shutdown, and configurations that it refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.errors import ConfigurationError
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.server import check_certificate, listen
 
-# `/wait` answers once a byte comes on standard input.
+# `/wait` responds once a byte arrives on standard input.
 PROGRAM = """
 import asyncio, sys
 from holdfast.gateway import server
@@ -106,7 +106,7 @@ def test_it_does_not_wait_for_ever_for_what_does_not_end() -> None:
         process.wait_for(working)
         process.run.send_signal(signal.SIGTERM)
         assert process.line() == "closed"
-        process.go_on()  # so that the thread which reads it ends, too
+        process.go_on()  # so that the thread that reads standard input ends
         process.run.communicate(timeout=PATIENCE)
         assert process.run.returncode == 0
     finally:

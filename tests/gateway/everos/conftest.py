@@ -14,5 +14,5 @@ def client(visitor: Visitor) -> EverosClient:
 
 @pytest.fixture(params=PREFIXES)
 def either(visitor: Visitor, request: pytest.FixtureRequest) -> EverosClient:
-    """Under one prefix and under the other."""
+    """A client of each prefix."""
     return EverosClient(visitor, request.param)

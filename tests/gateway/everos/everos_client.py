@@ -1,4 +1,4 @@
-"""An EverOS client in raw HTTP: the bodies that its documentation shows, with a bearer key."""
+"""An EverOS client in raw HTTP: the request bodies from its documentation, with a bearer key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EverosClient:
         return self.visitor.http.post(f"{self.prefix}/{name}", json=body, headers=sent)
 
     def done(self, name: str, body: Any, **headers: str) -> dict[str, Any]:
-        """The data of an answer that must be a good one."""
+        """Post, and return the data of the response, which must be a success."""
         answer = self.post(name, body, **headers)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"] == "application/json"

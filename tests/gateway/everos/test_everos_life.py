@@ -1,4 +1,4 @@
-"""What a client of EverOS does all day, and finds unchanged: add, flush, search, get, under both prefixes."""
+"""The daily calls of an EverOS client work unchanged: add, flush, search, get, under both prefixes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_session_that_cannot_be_holds_nothing(client: EverosClient, session: s
     assert (found["episodes"], found["unprocessed_messages"]) == ([], [])
 
 
-# --- what a search may ask ---
+# --- search options ---
 
 
 @pytest.mark.parametrize("method", ["hybrid", "keyword", "vector"])
@@ -213,7 +213,7 @@ def test_an_agents_memory_is_empty_lists(client: EverosClient) -> None:
 
 
 def test_pages_hold_everything_once_in_the_order_asked_for(client: EverosClient) -> None:
-    # Said in one order, and stored in the other.
+    # The order of storage is the reverse of the order of timestamps.
     for number in range(7):
         client.add(f"Step {number}.", at=MOMENT - 1_000 * number, session=f"s{number % 2}")
     newest_first = [f"Step {number}." for number in range(7)]

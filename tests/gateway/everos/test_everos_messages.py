@@ -1,4 +1,4 @@
-"""Messages of EverOS become drafts that hold all that was said, and come back as they were sent."""
+"""EverOS messages become drafts that hold all their content, and are returned as they were sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every refusal under EverOS's prefix has EverOS's envelope; nothing is stored, and nobody sees another's memory."""
+"""Every refusal under EverOS's prefixes has EverOS's envelope; nothing is stored, and no user sees another's memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from served import MOMENT, Gateway
 
 
 def refused(answer: httpx2.Response, status: int, code: str) -> str:
-    """What it says, if it is the refusal that is expected."""
+    """Check that the response is the expected refusal, and return its message."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
     body = answer.json()
@@ -28,7 +28,7 @@ def refused(answer: httpx2.Response, status: int, code: str) -> str:
     return str(error["message"])
 
 
-# --- who is calling ---
+# --- authentication ---
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
@@ -81,7 +81,7 @@ def test_what_another_user_said_is_refused_whole(client: EverosClient) -> None:
     assert client.get()["total_count"] == 1
 
 
-# --- what is sent ---
+# --- validation ---
 
 BAD_MESSAGES: dict[str, tuple[dict[str, Any], str]] = {
     "no sender": ({"sender_id": ""}, "sender_id"),
@@ -211,7 +211,7 @@ def test_a_refusal_repeats_nothing_that_was_sent(client: EverosClient) -> None:
     assert "canary" not in client.post("add", body).text
 
 
-# --- what is no text ---
+# --- content that is not text ---
 
 
 def test_only_text_is_kept_and_nothing_is_ever_fetched(client: EverosClient) -> None:
@@ -249,7 +249,7 @@ def test_only_text_is_kept_and_nothing_is_ever_fetched(client: EverosClient) -> 
     assert client.get()["total_count"] == 0
 
 
-# --- what is not there ---
+# --- unknown routes ---
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
