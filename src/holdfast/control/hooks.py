@@ -2,8 +2,8 @@
 
 A hook goes to the binding that serves its scope and to each subscriber: one delivery each, recorded in the call's
 commit. A hook that is disabled at that binding goes to no one. Our own store captures it in the same commit; workers
-make external deliveries (`delivery_worker`), at least once, with the hook's id as idempotency key. A hook of the same id is
-delivered to the same place once.
+make external deliveries (`delivery_worker`), at least once, with the hook's id as idempotency key. A hook of the same
+id is delivered to the same place once.
 """
 
 from __future__ import annotations
