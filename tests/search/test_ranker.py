@@ -59,6 +59,17 @@ def found(ranked: RankedCandidates) -> list[int]:
     return [scored.number for scored in ranked.best]
 
 
+def test_a_search_of_an_older_snapshot_is_not_disturbed_by_a_conversation_that_is_new_in_a_newer_one() -> None:
+    talk = (Entry("tea in town", conversation=1), Entry("tea at home", conversation=2))
+    older, reader = reader_of(*talk), reader_of(*talk)
+    reader.add(Entry("tea by the river", conversation=3))
+    searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
+    vector = FAKE.vectors(["tea"])[0]
+    before = searcher.rank(older, HERE, "tea", vector, SearchOptions())
+    assert len(searcher.rank(reader, HERE, "tea", vector, SearchOptions()).best) == 3
+    assert searcher.rank(older, HERE, "tea", vector, SearchOptions()) == before
+
+
 # --- order ------------------------------------------------------------------------------------------------------------
 
 

@@ -154,7 +154,9 @@ class _WordScores:
 
     def session_scores(self) -> FloatArray | None:
         """BM25 of each conversation as a whole; None for fewer than two."""
-        sight, sessions = self._seen.sight, self._seen.view.names.conversations
+        sight = self._seen.sight
+        # Not `names.conversations`: another thread may append to the dictionaries meanwhile.
+        sessions = len(sight.session_lengths)
         if sight.session_count < 2:
             return None
         cells = self._which * (sessions + 1) + sight.sessions[self._rows]
