@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,11 @@ def test_a_handle_of_another_provider_names_nothing_here(tmp_path: Path) -> None
         assert plane.get(record).result.text == plane.get(record.record_id).result.text
         with pytest.raises(NotFound, match="'elsewhere'"):
             plane.get(RecordHandle("elsewhere", record.record_id))
+
+
+def test_the_old_import_path_works_and_warns() -> None:
+    sys.modules.pop("holdfast.plane", None)  # the warning is given once per process
+    with pytest.warns(DeprecationWarning, match="moved to holdfast.control_api"):
+        old = importlib.import_module("holdfast.plane")
+    assert old.ControlPlane is holdfast.ControlPlane
+    assert old.AsyncControlPlane is holdfast.AsyncControlPlane
