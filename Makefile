@@ -21,16 +21,16 @@ demo: $(VENV)/.installed
 	$(BIN)/holdfast demo
 
 test: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not alone and not postgres"
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres"
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -m alone
 
 # The suites that run on both stores, on PostgreSQL. `make test` runs the store contract there.
 test-postgres: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 --dist worksteal -m "postgres and not alone"
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "postgres and not alone"
 
 # Line coverage of `make test`, as a table and as HTML in htmlcov/. The result is in docs/measurements.md.
 coverage: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not alone and not postgres" --cov --cov-report=term --cov-report=html
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres" --cov --cov-report=term --cov-report=html
 
 # Breaks five promises, one at a time; the tests of `make test` must notice each.
 mutants: $(VENV)/.tests
