@@ -28,7 +28,7 @@ test: $(VENV)/.tests
 test-postgres: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "postgres and not alone"
 
-# Line coverage of `make test`, as a table and as HTML in htmlcov/. The result is in docs/measurements.md.
+# Line coverage of `make test`, as a table and as HTML in htmlcov/.
 coverage: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres" --cov --cov-report=term --cov-report=html
 
