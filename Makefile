@@ -28,9 +28,11 @@ test: $(VENV)/.tests
 test-postgres: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "postgres and not alone"
 
-# Line coverage of `make test`, as a table and as HTML in htmlcov/.
+# Line coverage of `make test`, as a table and as HTML in htmlcov/. One test is left out: it interrupts the process
+# anywhere, and inside coverage's tracer that leaves a lock held, for which every thread then waits.
 coverage: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres" --cov --cov-report=term --cov-report=html
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres" -k "not interrupts_within" \
+	--cov --cov-report=term --cov-report=html
 
 # Breaks five promises, one at a time; the tests of `make test` must notice each.
 mutants: $(VENV)/.tests

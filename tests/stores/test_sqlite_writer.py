@@ -266,8 +266,6 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-# An interrupt inside coverage's tracer leaves its lock held, and every thread waits for it.
-@pytest.mark.no_cover
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_interrupts_within_a_caller_s_own_commit_leave_the_store_usable(store: SqliteStore) -> None:
     """Signals at random times, handled like Ctrl-C: between any two steps of the interpreter."""
