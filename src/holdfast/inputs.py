@@ -222,6 +222,14 @@ def parse_enum(kind: type[E], value: str, field: str, among: Iterable[E] | None 
         raise InvalidInput(field, f"there is no {value!r:.60}; use one of {names}") from None
 
 
+def optional_parse_enum(kind: type[E], value: str | None, field: str) -> E | None:
+    return None if value is None else parse_enum(kind, value, field)
+
+
+def optional_enums_from(kind: type[E], value: str | Iterable[str] | None, field: str) -> frozenset[E] | None:
+    return None if value is None else frozenset(parse_enum(kind, each, field) for each in as_texts(value, field))
+
+
 def planes_from(value: str | Iterable[str] | None) -> frozenset[Plane] | None:
     if value is None:
         return None

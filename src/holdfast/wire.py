@@ -34,7 +34,7 @@ from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import Forget, PreviewForget
-from holdfast.runtime.gate import Read, Request, Write
+from holdfast.runtime.gate import Request, Write
 from holdfast.runtime.lookup import Get, GetHistory, List
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
@@ -170,11 +170,12 @@ class WireVerb:
 
 
 def answer_type(request: type[AnyRequest]) -> Any:
-    """Return a verb's response type: the second parameter of its `Read` or `Write` base."""
+    """Return a verb's response type: the last parameter of its generic base."""
     for kind in request.__mro__:
         for parent in kind.__dict__.get("__orig_bases__", ()):
-            if get_origin(parent) in (Read, Write, Request) and not isinstance(get_args(parent)[1], TypeVar):
-                return get_args(parent)[1]
+            origin, parameters = get_origin(parent), get_args(parent)
+            if isinstance(origin, type) and issubclass(origin, Request) and not isinstance(parameters[-1], TypeVar):
+                return parameters[-1]
     raise TypeError(f"{request.__name__} does not declare its response type")
 
 

@@ -12,6 +12,8 @@ from holdfast.ports import Service, Verb
 
 T = TypeVar("T")
 
+_FILTERS = ("agent", "project", "issue", "run")
+
 
 class ControlCalls:
     """Calls of one actor in one company. A user's calls default to that user as subject, an agent's to that agent."""
@@ -41,6 +43,12 @@ class ControlCalls:
         elif self._actor.kind in (ActorKind.USER, ActorKind.DEVICE):
             parts.setdefault("subject", self._actor.id)
         return scope_from(parts, self._space)
+
+    def _visible_scope(self, where: Mapping[str, Any]) -> Scope:
+        """Return the scope to read: an operator sees the whole company's jobs, other actors only their own."""
+        if self._actor.kind is ActorKind.OPERATOR:
+            where = {name: value for name, value in where.items() if name not in _FILTERS}
+        return self._scope(where)
 
     def _company(self) -> Scope:
         """Return the scope of the whole company, whoever is calling."""

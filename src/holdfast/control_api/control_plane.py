@@ -7,16 +7,14 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from holdfast.control_api.bindings import BindingCalls
-from holdfast.control_api.costs import CostCalls
 from holdfast.control_api.hooks import HookCalls
-from holdfast.control_api.jobs import JobCalls
 from holdfast.control_api.memory import MemoryCalls
 from holdfast.control_api.opening import PlaneOptions, open_control_plane
-from holdfast.control_api.operations import TrailCalls
+from holdfast.control_api.verb_methods import VerbMethods
 from holdfast.portal import BlockingFacade, blocking
 
 
-class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCalls, CostCalls):
+class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, VerbMethods):
     """The control plane of one company. Every call leaves one operation row, however it ends.
 
     Keywords set the scope: agent, subject, project, issue, run, conversation, namespace.

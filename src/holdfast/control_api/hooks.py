@@ -1,15 +1,15 @@
-"""Calls on hooks: emit events, hydrate runs, and manage deliveries."""
+"""Calls on hooks: emit events and hydrate runs."""
 
 from __future__ import annotations
 
 from typing import Unpack
 
-from holdfast.control.hooks import DropDelivery, EmitHook, GetDelivery, Hydrate, ListDeliveries, RetryDelivery
+from holdfast.control.hooks import EmitHook, Hydrate
 from holdfast.control_api.arguments import Payload, Source, payload_from, require_source
 from holdfast.control_api.base_calls import ControlCalls
 from holdfast.domain.access import Action
-from holdfast.domain.contract import DEFAULT_PAGE, HookKind, SourceKind
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, EmittedHook, HookDeliveryStatus, Hydration
+from holdfast.domain.contract import HookKind
+from holdfast.domain.hooks import EmittedHook, Hydration
 from holdfast.domain.hydration import DEFAULT_BUDGET_MS, DEFAULT_CHARS, DEFAULT_SNIPPETS
 from holdfast.inputs import Moment, ScopeKwargs, moment_from, parse_enum
 
@@ -75,38 +75,3 @@ class HookCalls(ControlCalls):
             )
 
         return await self._perform(Action.QUERY, make)
-
-    async def deliveries(
-        self,
-        *,
-        status: str | None = None,
-        kind: str | None = None,
-        to: str | None = None,
-        source_kind: str | None = None,
-        cursor: str | None = None,
-        limit: int = DEFAULT_PAGE,
-    ) -> DeliveryPage:
-        """List hook deliveries, newest first, one per destination. `dead` ones need `retry_delivery` or a drop."""
-
-        def make() -> ListDeliveries:
-            criteria = DeliveryFilter(
-                status=None if status is None else parse_enum(HookDeliveryStatus, status, "status"),
-                kind=None if kind is None else parse_enum(HookKind, kind, "kind"),
-                to=to,
-                source_kind=None if source_kind is None else parse_enum(SourceKind, source_kind, "source_kind"),
-            )
-            return ListDeliveries(self._company(), criteria, cursor, limit)
-
-        return await self._perform(Action.READ_DELIVERIES, make)
-
-    async def delivery(self, delivery_id: str) -> Delivery:
-        """Get one delivery by its id."""
-        return await self._perform(Action.READ_DELIVERIES, lambda: GetDelivery(self._company(), delivery_id))
-
-    async def retry_delivery(self, delivery_id: str) -> Delivery:
-        """Retry a dead delivery."""
-        return await self._perform(Action.MANAGE_DELIVERIES, lambda: RetryDelivery(self._company(), delivery_id))
-
-    async def drop_delivery(self, delivery_id: str) -> Delivery:
-        """Drop a pending or dead delivery and delete its payload."""
-        return await self._perform(Action.MANAGE_DELIVERIES, lambda: DropDelivery(self._company(), delivery_id))
