@@ -17,7 +17,7 @@ from holdfast.runtime.gate import Request
 
 
 class Reach(Enum):
-    """Where a verb applies: in the whole company, in the scope that the caller names, or in what the caller may see."""
+    """The place of a verb: the whole company, the scope that the caller names, or all that the caller may see."""
 
     COMPANY = "company"
     SCOPE = "scope"
