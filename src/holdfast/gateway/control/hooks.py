@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import Field, StringConstraints
 
 from holdfast.control.schemas import Placed, RecordId, SourceGiven
-from holdfast.control.validation import MAX_NAME_CHARS
-from holdfast.domain.contract import MAX_QUERY_CHARS, HookKind, SourceKind
-from holdfast.domain.hooks import HookDeliveryStatus
+from holdfast.domain.contract import MAX_QUERY_CHARS, HookKind
 from holdfast.domain.hydration import (
     DEFAULT_BUDGET_MS,
     DEFAULT_CHARS,
@@ -22,8 +20,8 @@ from holdfast.domain.hydration import (
     MOST_SNIPPETS,
 )
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
-from holdfast.gateway.control.dependencies import PAGE, CompanyId, Cursor, Id, Limit, plane_of, router_of
-from holdfast.gateway.control.operation_schemas import DeliveryList, DeliveryTold, EmittedTold, HydratedTold
+from holdfast.gateway.control.dependencies import CompanyId, plane_of, router_of
+from holdfast.gateway.control.operation_schemas import EmittedTold, HydratedTold
 from holdfast.gateway.control.records import PayloadGiven
 from holdfast.gateway.problem_responses import refusals
 
@@ -52,8 +50,6 @@ class HydrateGiven(Placed):
 def router(auth: Authenticator) -> APIRouter:
     routes = router_of("hooks")
     _add_emit_routes(routes, auth)
-    _add_delivery_routes(routes, auth)
-    _add_action_routes(routes, auth)
     return routes
 
 
@@ -89,50 +85,3 @@ def _add_emit_routes(routes: APIRouter, auth: Authenticator) -> None:
             **body.where(),
         )
         return HydratedTold.of(found)
-
-
-def _add_delivery_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.get("/deliveries", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
-    async def list_deliveries(
-        request: Request,
-        company_id: CompanyId,
-        status: HookDeliveryStatus | None = None,
-        kind: HookKind | None = None,
-        to: Annotated[
-            str | None,
-            Query(min_length=1, max_length=MAX_NAME_CHARS, description="Such as binding:default or subscriber:crm."),
-        ] = None,
-        source_kind: SourceKind | None = None,
-        limit: Limit = PAGE,
-        cursor: Cursor = None,
-    ) -> DeliveryList:
-        """List hook deliveries, newest first, one per hook and target."""
-        plane = await plane_of(auth, request, company_id)
-        page = await plane.deliveries(
-            status=status, kind=kind, to=to, source_kind=source_kind, limit=limit, cursor=cursor
-        )
-        return DeliveryList(deliveries=[DeliveryTold.of(each) for each in page.items], next_cursor=page.next_cursor)
-
-    @routes.get("/deliveries/{delivery_id}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
-    async def get_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
-        """Get one delivery: target, number of attempts, and the reason of a failure."""
-        plane = await plane_of(auth, request, company_id)
-        return DeliveryTold.of(await plane.delivery(delivery_id))
-
-
-def _add_action_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.post(
-        "/deliveries/{delivery_id}/retry", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422)
-    )
-    async def retry_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
-        """Retry a dead delivery (dead letter)."""
-        plane = await plane_of(auth, request, company_id)
-        return DeliveryTold.of(await plane.retry_delivery(delivery_id))
-
-    @routes.post(
-        "/deliveries/{delivery_id}/drop", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422)
-    )
-    async def drop_delivery(request: Request, company_id: CompanyId, delivery_id: Id) -> DeliveryTold:
-        """Drop a delivery and its payload."""
-        plane = await plane_of(auth, request, company_id)
-        return DeliveryTold.of(await plane.drop_delivery(delivery_id))
