@@ -263,7 +263,8 @@ DATA = {"extract/patterns", "search/words"}
 
 
 def test_no_module_is_longer_than_five_hundred_lines() -> None:
-    lengths = {name: len(path.read_text("utf-8").splitlines()) for name, path in MODULES.items() if name not in DATA}
+    written = MODULES.keys() - DATA - GENERATED
+    lengths = {name: len(MODULES[name].read_text("utf-8").splitlines()) for name in written}
     assert not {name: lines for name, lines in lengths.items() if lines > MAX_MODULE_LINES}
 
 

@@ -16,9 +16,9 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from holdfast.control.verbs import VERBS, Reach, VerbEntry
-from holdfast.domain.arguments import Argument
+from holdfast.domain.arguments import Argument, result_type_of
+from holdfast.domain.contract import HookKind, NewRecord, RecordHandle, SourcePayload, SourceRef
 from holdfast.domain.scope import SCOPE_PARTS
-from holdfast.wire import answer_type
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "src" / "holdfast" / "control_api" / "verb_methods.py"
@@ -33,11 +33,29 @@ class VerbMethods(ControlCalls):
     """The verbs of a company's control plane."""
 
 '''
+BLOCKING_HEAD = '''
+
+class BlockingVerbMethods(BlockingFacade[A]):
+    """The same verbs, which wait for their results."""
+
+'''
 # The parts of a scope, in the order of their importance to callers.
 SCOPE_ORDER = ("agent", "subject", "project", "issue", "run", "conversation", "namespace", "app", "channel", "space")
 assert set(SCOPE_ORDER) == set(SCOPE_PARTS)
+PARSERS = "holdfast.control_api.arguments"
 FIRST_LINE_CHARS = 120 - len(8 * " " + 6 * '"')
 SCOPES = {Reach.COMPANY: "self._company()", Reach.SCOPE: "self._scope({})", Reach.VISIBLE: "self._visible_scope({})"}
+
+SCOPE_HELP = f"{', '.join(SCOPE_ORDER)}: The parts of the scope."
+# The types that a caller may give, and the functions that convert them, of `control_api/arguments.py`.
+STRUCTURES = {
+    SourceRef: ("Source", "source_from"),
+    SourcePayload: ("Payload", "payload_from"),
+    RecordHandle: ("Handle", "handle_from"),
+    tuple[RecordHandle, ...]: ("Handles", "handles_from"),
+    tuple[NewRecord, ...]: ("Records", "records_from"),
+    Mapping[HookKind, bool]: ("Hooks", "hooks_from"),
+}
 
 
 class Imports:
@@ -74,10 +92,16 @@ def is_enum(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Enum)
 
 
+def is_mapping(argument: Argument) -> bool:
+    return get_origin(argument.type) is Mapping
+
+
 def accepted_type(argument: Argument, imports: Imports) -> str:
     """Write the type that a caller may give for an argument."""
     if argument.type is datetime:
         return imports.add("holdfast.inputs", "Moment")
+    if argument.type in STRUCTURES:
+        return imports.add(PARSERS, STRUCTURES[argument.type][0])
     if is_enum(argument.type):
         return f"{imports.type(argument.type)} | str"
     if is_enum(argument.item):
@@ -89,6 +113,13 @@ def conversion(argument: Argument, public: str, imports: Imports) -> str:
     """Write the expression that makes the request's value from the parameter."""
     if argument.type is datetime:
         return f"{imports.add('holdfast.inputs', 'moment_from')}({public}, {argument.name!r})"
+    if is_mapping(argument) or argument.type in STRUCTURES:
+        parse = imports.add(PARSERS, STRUCTURES[argument.type][1]) if argument.type in STRUCTURES else "dict"
+        if argument.type is SourceRef:
+            return f"{parse}({public}, self.space)"
+        if argument.optional:
+            return f"None if {public} is None else {parse}({public})"
+        return f"{parse}({public} or {{}})" if is_mapping(argument) else f"{parse}({public})"
     kind = argument.type if is_enum(argument.type) else argument.item
     if not is_enum(kind):
         return public
@@ -101,11 +132,11 @@ def default(argument: Argument, imports: Imports) -> str:
     value = argument.default
     if isinstance(value, Enum):
         return f"{imports.type(type(value))}.{value.name}"
-    return repr(value)
+    return repr(value or None) if is_mapping(argument) else repr(value)
 
 
 def parameter(entry: VerbEntry, argument: Argument, imports: Imports) -> str:
-    kind = accepted_type(argument, imports) + (" | None" if argument.optional else "")
+    kind = accepted_type(argument, imports) + (" | None" if argument.optional or is_mapping(argument) else "")
     note = "  # noqa: A002" if argument.name in ("type", "filter") else ""
     text = f"{entry.public_name(argument)}: {kind}"
     return f"{text}," if argument.required else f"{text} = {default(argument, imports)},{note}"
@@ -142,13 +173,15 @@ def docstring(entry: VerbEntry) -> str:
     text = (entry.request.__doc__ or "").strip().replace("\n    ", "\n        ")
     if len(text.partition("\n")[0]) > FIRST_LINE_CHARS:
         raise ValueError(f"{entry.request.__name__}: shorten the first line of its docstring")
-    lines = [f"{entry.public_name(each)}: {each.help}" for each in entry.arguments if each.help]
+    ordered = sorted(entry.arguments, key=entry.is_positional, reverse=True)
+    lines = [f"{entry.public_name(each)}: {each.help}" for each in ordered if each.help]
+    lines += [SCOPE_HELP] if entry.reach is not Reach.COMPANY else []
     return text + ("" if not lines else "\n\n        " + "\n        ".join(lines) + "\n        ")
 
 
 def method(entry: VerbEntry, imports: Imports) -> str:
     request = imports.type(entry.request)
-    positional = [each for each in entry.arguments if each.required or each.name in entry.positional]
+    positional = [each for each in entry.arguments if entry.is_positional(each)]
     keywords = [each for each in entry.arguments if each not in positional]
     lines = [parameter(entry, each, imports) for each in positional]
     named = [parameter(entry, each, imports) for each in keywords]
@@ -159,7 +192,7 @@ def method(entry: VerbEntry, imports: Imports) -> str:
     return f'''
     async def {entry.name}(
         {signature}
-    ) -> {imports.type(answer_type(entry.request))}:
+    ) -> {imports.type(result_type_of(entry.request))}:
         """{docstring(entry)}"""
         return await self._perform(
             {request}.action, lambda: {request}(scope={scope_expression(entry)}, {built})
@@ -170,8 +203,12 @@ def method(entry: VerbEntry, imports: Imports) -> str:
 def written() -> str:
     imports = Imports()
     imports.add("holdfast.control_api.base_calls", "ControlCalls")
+    imports.add("holdfast.portal", "A")
+    imports.add("holdfast.portal", "BlockingFacade")
+    imports.add("holdfast.portal", "blocking")
     body = "".join(method(entry, imports) for entry in VERBS.values())
-    return format_source(HEAD.format(imports=imports) + body)
+    waiting = "".join(f"    {name} = blocking(VerbMethods.{name})\n" for name in VERBS)
+    return format_source(HEAD.format(imports=imports) + body + BLOCKING_HEAD + waiting)
 
 
 def format_source(text: str) -> str:

@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.control import validation
 from holdfast.control.binding_resolution import read_resolution, require_provider, require_providers
+from holdfast.control.company_requests import CompanyRead, CompanyWrite, check_request
 from holdfast.control.dispatch import timeout_of
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Target, TargetKind, checked_key
+from holdfast.domain.arguments import IdempotencyKey, Rule, check_enum, whole_number
+from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Key, Target, TargetKind
 from holdfast.domain.contract import Capabilities, HookKind
 from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
-from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.numbers import checked_flag
 from holdfast.domain.operations import Attribution
-from holdfast.domain.scope import Scope, check_part
+from holdfast.domain.scope import Part, Scope
 from holdfast.domain.secret_references import check_references
 from holdfast.errors import (
     AccessDenied,
@@ -37,32 +39,49 @@ from holdfast.errors import (
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.provider import Provider, Providers
 from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.gate import Core, Write
 
 _MAX_NAMES_CHARS = 500
 
 
+def _check_provider(value: object, field_name: str) -> None:
+    if not isinstance(value, str):
+        raise InvalidInput(field_name, f"expected text, got {type(value).__name__}")
+
+
+def _check_hooks(hooks: object, field_name: str) -> None:
+    if not isinstance(hooks, Mapping):
+        raise InvalidInput(field_name, f"expected an object, got {type(hooks).__name__}")
+    for kind, on in hooks.items():
+        check_enum(kind, HookKind, field_name)
+        checked_flag(on, f"{field_name}.{kind}")
+
+
+ProviderKey = Annotated[str, Rule(_check_provider, "PROVIDER", 1, 128), "The key of the provider, such as local."]
+Config = Annotated[Mapping[str, Any], Rule(validation.check_data, "JSON")]
+Hooks = Annotated[Mapping[HookKind, bool], Rule(_check_hooks, "KIND=on|off")]
+
+
 @dataclass(frozen=True, slots=True)
 class CreateBinding(Write[tuple[Binding, Event], Binding]):
-    """Create a binding; `BindingExists` if the key is taken. Hooks that are not named get their defaults."""
+    """Create a binding to a provider; `BindingExists` if the key is taken."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    key: str
-    provider: str
-    config: Mapping[str, Any] = field(default_factory=dict)
-    hooks: Mapping[HookKind, bool] = field(default_factory=dict)
-    enabled: bool = True
-    idempotency_key: str | None = None
+    key: Annotated[Key, "The key of the new binding."]
+    provider: ProviderKey
+    config: Annotated[
+        Config, "The provider's configuration. Give a secret as a reference: env://NAME or file://PATH."
+    ] = field(default_factory=dict)
+    hooks: Annotated[Hooks, "True or false by kind of hook; the others get their defaults."] = field(
+        default_factory=dict
+    )
+    enabled: Annotated[bool, "Serve calls from now on."] = True
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
-        if not isinstance(self.provider, str):
-            raise InvalidInput("provider", f"expected text, got {type(self.provider).__name__}")
-        validation.check_data(self.config, "config")
-        _check_hooks(self.hooks)
-        checked_flag(self.enabled, "enabled")
+        check_request(self)
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
@@ -115,30 +134,22 @@ class _BindingChange:
 
 @dataclass(frozen=True, slots=True)
 class UpdateBinding(Write[_BindingChange, Binding]):
-    """Update a binding: replace its configuration, switch single hooks, enable or disable it."""
+    """Change a binding: replace its configuration, switch single hooks, enable or disable it."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    key: str
-    config: Mapping[str, Any] | None = None
-    hooks: Mapping[HookKind, bool] | None = None
-    enabled: bool | None = None
-    expected_revision: int | None = None
-    idempotency_key: str | None = None
+    key: Key
+    config: Annotated[Config | None, "Replaces the whole configuration."] = None
+    hooks: Annotated[Hooks | None, "Switches the hooks that it names."] = None
+    enabled: Annotated[bool | None, "Enable or disable it."] = None
+    expected_revision: Annotated[int | None, whole_number(1, 2**31 - 1), "Only if it is still at this revision."] = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
+        check_request(self)
         if self.config is None and self.hooks is None and self.enabled is None:
             raise InvalidInput("changes", "there is nothing to change; give config, hooks or enabled")
-        if self.config is not None:
-            validation.check_data(self.config, "config")
-        if self.hooks is not None:
-            _check_hooks(self.hooks)
-        if self.enabled is not None:
-            checked_flag(self.enabled, "enabled")
-        if self.expected_revision is not None:
-            checked_whole(self.expected_revision, "expected_revision", 1, 2**31 - 1)
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
@@ -193,16 +204,19 @@ class UpdateBinding(Write[_BindingChange, Binding]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteBinding(Write[tuple[datetime, Event], None]):
-    """Delete a binding and its targets. Its operations stay. Its agents fall back to the default binding, if any."""
+    """Delete a binding and its targets. Its operations stay, and so does the data at an external provider.
+
+    Its agents fall back to the default binding, if any.
+    """
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    key: str
-    idempotency_key: str | None = None
+    key: Key
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
+        check_request(self)
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
@@ -231,15 +245,15 @@ class SetTarget(Write[Event, Target]):
     """Bind a whole company (`target_id` is its own id) or one of its agents to a binding."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
     kind: TargetKind
-    target_id: str
-    key: str
-    idempotency_key: str | None = None
+    target_id: Part
+    key: Key
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        _check_target(self.scope, self.kind, self.target_id)
-        checked_key(self.key)
+        _check_target(self)
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
@@ -267,20 +281,18 @@ class SetTarget(Write[Event, Target]):
 
 
 @dataclass(frozen=True, slots=True)
-class ClearTarget(Write[tuple[Core, Grant], bool]):
+class ClearTarget(CompanyWrite[bool]):
     """Clear a target; True if there was one. An agent then uses the company's binding; a company has none."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
     kind: TargetKind
-    target_id: str
-    idempotency_key: str | None = None
+    target_id: Part
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        _check_target(self.scope, self.kind, self.target_id)
-
-    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, Grant]:
-        return core, grant
+        _check_target(self)
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> bool:
         core, grant = prepared
@@ -306,17 +318,12 @@ class ClearTarget(Write[tuple[Core, Grant], bool]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListBindings(Read[None, BindingList]):
+class ListBindings(CompanyRead[None, BindingList]):
     """List bindings with their configurations, in which secrets are references."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
 
     def apply(self, reader: Reader, prepared: None) -> BindingList:
         return BindingList(tuple(reader.bindings()), tuple(reader.targets()))
@@ -326,38 +333,28 @@ class ListBindings(Read[None, BindingList]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetBinding(Read[None, Binding]):
-    action: ClassVar[Action] = Action.READ_BINDINGS
-    scope: Scope
-    key: str
+class GetBinding(CompanyRead[None, Binding]):
+    """Get one binding by its key."""
 
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
+    action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
+    scope: Scope
+    key: Key
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
 
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
     def apply(self, reader: Reader, prepared: None) -> Binding:
         return _require_binding(reader, self.key)
 
-    def record_count(self, result: Binding) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class ListTargets(Read[None, tuple[Target, ...]]):
+class ListTargets(CompanyRead[None, tuple[Target, ...]]):
+    """List the targets of all bindings: the company, then agents."""
+
     action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
 
     def apply(self, reader: Reader, prepared: None) -> tuple[Target, ...]:
         return tuple(reader.targets())
@@ -367,22 +364,21 @@ class ListTargets(Read[None, tuple[Target, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveBinding(Read[Core, ResolvedBinding]):
-    """Resolve the binding that would serve this scope, disabled ones included. Anyone who may act in it can ask."""
+class ResolveBinding(CompanyRead[Core, ResolvedBinding]):
+    """Resolve the binding that serves a scope, disabled ones included, with the rule that chose it.
+
+    Anyone who may act in the scope can ask.
+    """
 
     action: ClassVar[Action] = Action.RESOLVE_BINDING
     scope: Scope
-    key: str | None = None
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        validation.check_binding_key(self.key)
+    binding_key: Annotated[Key | None, "As if this binding were requested."] = None
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> ResolvedBinding:
-        found = read_resolution(reader, self.scope, self.key)
+        found = read_resolution(reader, self.scope, self.binding_key)
         if found.binding is None:
             return ResolvedBinding(found.source, found.checked)
         return ResolvedBinding(
@@ -399,14 +395,12 @@ class ResolveBinding(Read[Core, ResolvedBinding]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
-    """List the installed providers with their configuration schemas."""
+class ListProviders(CompanyRead[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
+    """List the installed providers with their capabilities and configuration schemas."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[ProviderInfo, ...]:
         return tuple(map(provider_info, require_providers(core).list_providers()))
@@ -463,19 +457,9 @@ def validate_config(providers: Providers, provider: Provider, config: Mapping[st
     return validated
 
 
-def _check_hooks(hooks: object) -> None:
-    if not isinstance(hooks, Mapping):
-        raise InvalidInput("hooks", f"expected an object, got {type(hooks).__name__}")
-    for kind, on in hooks.items():
-        validation.check_enum(kind, HookKind, "hooks")
-        checked_flag(on, f"hooks.{kind}")
-
-
-def _check_target(scope: Scope, kind: TargetKind, target_id: str) -> None:
-    validation.check_company(scope)
-    validation.check_enum(kind, TargetKind, "kind")
-    check_part("target_id", target_id)
-    if kind is TargetKind.COMPANY and target_id != scope.space:
+def _check_target(request: SetTarget | ClearTarget) -> None:
+    check_request(request)
+    if request.kind is TargetKind.COMPANY and request.target_id != request.scope.space:
         raise InvalidScope("target_id", "names another company; give the id of this company")
 
 

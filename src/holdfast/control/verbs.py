@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from holdfast.control import costs, deliveries, jobs, operations
+from holdfast.control import activity, bindings, costs, deliveries, hooks, hydration, jobs, memory, operations
 from holdfast.domain.arguments import Argument, arguments_of
 from holdfast.runtime.gate import Request
 
@@ -28,8 +28,8 @@ class Reach(Enum):
 class VerbEntry:
     """One verb: the name of its method, and its request.
 
-    Required arguments are positional, and so are those in `positional`. `names` maps an argument to its public name,
-    where that is another. `hidden` are arguments that no surface has.
+    Required arguments are positional, except sources, and so are those in `positional`. `names` maps an argument to its
+    public name, where that is another. `hidden` are arguments that no surface has.
     """
 
     name: str
@@ -43,18 +43,42 @@ class VerbEntry:
     def arguments(self) -> tuple[Argument, ...]:
         return tuple(each for each in arguments_of(self.request) if each.name not in self.hidden)
 
+    def is_positional(self, argument: Argument) -> bool:
+        return (argument.required and argument.name != "source") or argument.name in self.positional
+
     def public_name(self, argument: Argument) -> str:
         return self.names.get(argument.name, NAMES.get(argument.name, argument.name))
 
 
 # Public names that differ from the fields of requests.
-NAMES: Mapping[str, str] = {"binding": "binding_key"}
+NAMES: Mapping[str, str] = {"binding": "binding_key", "handle": "record_id", "handles": "record_ids"}
 
-_OF_RECORD = {"handle": "record_id"}
-_HOOK_CONTEXT = ("actor_agent_id", "run_id")
 VERBS: Mapping[str, VerbEntry] = {
     entry.name: entry
     for entry in (
+        VerbEntry("providers", bindings.ListProviders),
+        VerbEntry("binding", bindings.GetBinding),
+        VerbEntry("create_binding", bindings.CreateBinding),
+        VerbEntry("update_binding", bindings.UpdateBinding),
+        VerbEntry("delete_binding", bindings.DeleteBinding),
+        VerbEntry("targets", bindings.ListTargets),
+        VerbEntry(
+            "resolve", bindings.ResolveBinding, Reach.SCOPE, positional=("binding_key",), names={"binding_key": "key"}
+        ),
+        VerbEntry("activity", activity.ListActivity),
+        VerbEntry("capture", memory.Capture, Reach.SCOPE, hidden=("hook",)),
+        VerbEntry("upsert", memory.UpsertRecords, Reach.SCOPE),
+        VerbEntry("query", memory.Query, Reach.SCOPE, hidden=("hook",)),
+        VerbEntry("explain", memory.ExplainQuery, Reach.SCOPE),
+        VerbEntry("list", memory.ListRecords, Reach.SCOPE),
+        VerbEntry("get", memory.GetRecord, Reach.SCOPE),
+        VerbEntry("forget", memory.ForgetProviderRecords, Reach.SCOPE),
+        VerbEntry("correct", memory.CorrectRecord, Reach.SCOPE),
+        VerbEntry("profile", memory.ReadProviderProfile, Reach.SCOPE),
+        VerbEntry("provider_jobs", memory.ListProviderJobs, Reach.SCOPE),
+        VerbEntry("retry_provider_job", memory.RetryProviderJob, Reach.SCOPE),
+        VerbEntry("emit", hooks.EmitHook, Reach.SCOPE),
+        VerbEntry("hydrate", hydration.Hydrate, Reach.SCOPE),
         VerbEntry("operations", operations.ListOperations),
         VerbEntry("operation", operations.GetOperation),
         VerbEntry("metrics", operations.GetMetrics),

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from holdfast.control.activity import ListActivity
+from holdfast.control.bindings import (
+    CreateBinding,
+    DeleteBinding,
+    GetBinding,
+    ListProviders,
+    ListTargets,
+    ResolveBinding,
+    UpdateBinding,
+)
 from holdfast.control.costs import (
     AddFinanceEvent,
     ListCostEvents,
@@ -14,11 +25,57 @@ from holdfast.control.costs import (
     SummarizeCosts,
 )
 from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery
+from holdfast.control.hooks import EmitHook
+from holdfast.control.hydration import Hydrate
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
+from holdfast.control.memory import (
+    Capture,
+    CorrectRecord,
+    ExplainQuery,
+    ForgetProviderRecords,
+    GetRecord,
+    ListProviderJobs,
+    ListRecords,
+    Query,
+    ReadProviderProfile,
+    RetryProviderJob,
+    UpsertRecords,
+)
 from holdfast.control.operations import GetMetrics, GetOperation, ListOperations
+from holdfast.control_api.arguments import (
+    Handle,
+    Handles,
+    Hooks,
+    Payload,
+    Records,
+    Source,
+    handle_from,
+    handles_from,
+    hooks_from,
+    payload_from,
+    records_from,
+    source_from,
+)
 from holdfast.control_api.base_calls import ControlCalls
 from holdfast.domain.access import Action
-from holdfast.domain.contract import HookKind, SourceKind
+from holdfast.domain.bindings import Binding, Target
+from holdfast.domain.contract import (
+    CaptureMode,
+    CaptureResult,
+    ContextBundle,
+    CorrectResult,
+    ExtractionJobPage,
+    ForgetResult,
+    HookKind,
+    Intent,
+    ListPage,
+    ProfileResult,
+    Snippet,
+    SourceKind,
+    TraceResult,
+    WriteResult,
+)
+from holdfast.domain.control import ActivityPage, ProviderInfo, ProviderResponse, ResolvedBinding
 from holdfast.domain.costs import (
     CostEventPage,
     CostGroup,
@@ -28,14 +85,836 @@ from holdfast.domain.costs import (
     FinanceKind,
     Price,
 )
-from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, HookDeliveryStatus
+from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, EmittedHook, HookDeliveryStatus, Hydration
 from holdfast.domain.jobs import ControlJob, ControlJobPage, JobFilter, JobKind, JobState
 from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter, OperationPage, OperationType, Outcome
 from holdfast.inputs import Moment, moment_from, optional_enums_from, optional_parse_enum, parse_enum
+from holdfast.portal import A, BlockingFacade, blocking
 
 
 class VerbMethods(ControlCalls):
     """The verbs of a company's control plane."""
+
+    async def providers(
+        self,
+    ) -> tuple[ProviderInfo, ...]:
+        """List the installed providers with their capabilities and configuration schemas."""
+        return await self._perform(
+            ListProviders.action,
+            lambda: ListProviders(
+                scope=self._company(),
+            ),
+        )
+
+    async def binding(
+        self,
+        key: str,
+    ) -> Binding:
+        """Get one binding by its key."""
+        return await self._perform(GetBinding.action, lambda: GetBinding(scope=self._company(), key=key))
+
+    async def create_binding(
+        self,
+        key: str,
+        provider: str,
+        *,
+        config: Mapping[str, Any] | None = None,
+        hooks: Hooks | None = None,
+        enabled: bool = True,
+        idempotency_key: str | None = None,
+    ) -> Binding:
+        """Create a binding to a provider; `BindingExists` if the key is taken.
+
+        key: The key of the new binding.
+        provider: The key of the provider, such as local.
+        config: The provider's configuration. Give a secret as a reference: env://NAME or file://PATH.
+        hooks: True or false by kind of hook; the others get their defaults.
+        enabled: Serve calls from now on.
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        """
+        return await self._perform(
+            CreateBinding.action,
+            lambda: CreateBinding(
+                scope=self._company(),
+                key=key,
+                provider=provider,
+                config=dict(config or {}),
+                hooks=hooks_from(hooks or {}),
+                enabled=enabled,
+                idempotency_key=idempotency_key,
+            ),
+        )
+
+    async def update_binding(
+        self,
+        key: str,
+        *,
+        config: Mapping[str, Any] | None = None,
+        hooks: Hooks | None = None,
+        enabled: bool | None = None,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Binding:
+        """Change a binding: replace its configuration, switch single hooks, enable or disable it.
+
+        config: Replaces the whole configuration.
+        hooks: Switches the hooks that it names.
+        enabled: Enable or disable it.
+        expected_revision: Only if it is still at this revision.
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        """
+        return await self._perform(
+            UpdateBinding.action,
+            lambda: UpdateBinding(
+                scope=self._company(),
+                key=key,
+                config=None if config is None else dict(config),
+                hooks=None if hooks is None else hooks_from(hooks),
+                enabled=enabled,
+                expected_revision=expected_revision,
+                idempotency_key=idempotency_key,
+            ),
+        )
+
+    async def delete_binding(
+        self,
+        key: str,
+        *,
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Delete a binding and its targets. Its operations stay, and so does the data at an external provider.
+
+        Its agents fall back to the default binding, if any.
+
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        """
+        return await self._perform(
+            DeleteBinding.action, lambda: DeleteBinding(scope=self._company(), key=key, idempotency_key=idempotency_key)
+        )
+
+    async def targets(
+        self,
+    ) -> tuple[Target, ...]:
+        """List the targets of all bindings: the company, then agents."""
+        return await self._perform(
+            ListTargets.action,
+            lambda: ListTargets(
+                scope=self._company(),
+            ),
+        )
+
+    async def resolve(
+        self,
+        key: str | None = None,
+        *,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ResolvedBinding:
+        """Resolve the binding that serves a scope, disabled ones included, with the rule that chose it.
+
+        Anyone who may act in the scope can ask.
+
+        key: As if this binding were requested.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            ResolveBinding.action,
+            lambda: ResolveBinding(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                binding_key=key,
+            ),
+        )
+
+    async def activity(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> ActivityPage:
+        """List changes and who made them, newest first: bindings, defaults, overrides, prices, deliveries and jobs.
+
+        cursor: The `next_cursor` of the previous page.
+        limit: At most so many.
+        """
+        return await self._perform(
+            ListActivity.action, lambda: ListActivity(scope=self._company(), cursor=cursor, limit=limit)
+        )
+
+    async def capture(
+        self,
+        payload: Payload,
+        *,
+        source: Source,
+        binding_key: str | None = None,
+        mode: CaptureMode | str = CaptureMode.RESIDUE,
+        metadata: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[CaptureResult]:
+        """Capture an event, or content to be stored as it is. The provider decides what to extract from it.
+
+        payload: The content: a text, or a dictionary with `text`, `mime_type`, `metadata` and `object`.
+        source: Its origin: a kind, such as manual_note, or its fields as a dictionary.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        mode: `capture_residue` stores evidence to extract from; `capture_record` stores it as it is.
+        metadata: Further data about it, by name.
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            Capture.action,
+            lambda: Capture(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                source=source_from(source, self.space),
+                payload=payload_from(payload),
+                binding_key=binding_key,
+                mode=parse_enum(CaptureMode, mode, "mode"),
+                metadata=dict(metadata or {}),
+                idempotency_key=idempotency_key,
+            ),
+        )
+
+    async def upsert(
+        self,
+        records: Records,
+        *,
+        source: Source | None = None,
+        binding_key: str | None = None,
+        idempotency_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[WriteResult]:
+        """Store records as they are.
+
+        One whose metadata has a `key` replaces the record of that key in the same scope.
+
+        records: Texts, or dictionaries with `text`, `summary` and `metadata`.
+        source: Its origin: a kind, such as manual_note, or its fields as a dictionary.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            UpsertRecords.action,
+            lambda: UpsertRecords(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                records=records_from(records),
+                source=source_from(source, self.space),
+                binding_key=binding_key,
+                idempotency_key=idempotency_key,
+            ),
+        )
+
+    async def query(
+        self,
+        query: str,
+        *,
+        top_k: int = 5,
+        intent: Intent | str = Intent.ANSWER,
+        metadata_filter: Mapping[str, Any] | None = None,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[ContextBundle]:
+        """Return matching snippets, best first. They are data from the bound provider, never instructions.
+
+        query: What you want to know, as a question or in a few words.
+        top_k: At most so many results.
+        intent: The use of the result: agent_preamble, answer or browse.
+        metadata_filter: Only records whose metadata has these values.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            Query.action,
+            lambda: Query(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                query=query,
+                top_k=top_k,
+                intent=parse_enum(Intent, intent, "intent"),
+                metadata_filter=dict(metadata_filter or {}),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def explain(
+        self,
+        query: str,
+        *,
+        top_k: int = 5,
+        intent: Intent | str = Intent.ANSWER,
+        metadata_filter: Mapping[str, Any] | None = None,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[TraceResult]:
+        """Explain how a query gets its result, in the provider's own terms, if it supports that.
+
+        query: What you want to know, as a question or in a few words.
+        top_k: At most so many results.
+        intent: The use of the result: agent_preamble, answer or browse.
+        metadata_filter: Only records whose metadata has these values.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            ExplainQuery.action,
+            lambda: ExplainQuery(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                query=query,
+                top_k=top_k,
+                intent=parse_enum(Intent, intent, "intent"),
+                metadata_filter=dict(metadata_filter or {}),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def list(
+        self,
+        *,
+        cursor: str | None = None,
+        limit: int = 50,
+        metadata_filter: Mapping[str, Any] | None = None,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[ListPage]:
+        """List records, newest first, page by page. Every given part of the scope must match.
+
+        Cursors are the provider's own.
+
+        cursor: The `next_cursor` of the previous page.
+        limit: At most so many.
+        metadata_filter: Only records whose metadata has these values.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            ListRecords.action,
+            lambda: ListRecords(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                cursor=cursor,
+                limit=limit,
+                metadata_filter=dict(metadata_filter or {}),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def get(
+        self,
+        record_id: Handle,
+        *,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[Snippet]:
+        """Get one record by its provider's id.
+
+        record_id: The id of the record.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            GetRecord.action,
+            lambda: GetRecord(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                handle=handle_from(record_id),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def forget(
+        self,
+        record_ids: Handles,
+        *,
+        binding_key: str | None = None,
+        idempotency_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[ForgetResult]:
+        """Forget records permanently. Those that do not exist or are out of reach are reported as missing.
+
+        record_ids: The ids of the records, or one id.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            ForgetProviderRecords.action,
+            lambda: ForgetProviderRecords(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                handles=handles_from(record_ids),
+                binding_key=binding_key,
+                idempotency_key=idempotency_key,
+            ),
+        )
+
+    async def correct(
+        self,
+        record_id: Handle,
+        text: str,
+        *,
+        reason: str | None = None,
+        binding_key: str | None = None,
+        idempotency_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[CorrectResult]:
+        """Replace a record's text, if the provider supports that.
+
+        record_id: The id of the record.
+        text: What is right, in a sentence that can be understood on its own.
+        reason: Who said so, or what changed.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            CorrectRecord.action,
+            lambda: CorrectRecord(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                handle=handle_from(record_id),
+                text=text,
+                reason=reason,
+                binding_key=binding_key,
+                idempotency_key=idempotency_key,
+            ),
+        )
+
+    async def profile(
+        self,
+        *,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[ProfileResult]:
+        """Return a short profile of the subject or agent that the scope names, if the provider supports that.
+
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            ReadProviderProfile.action,
+            lambda: ReadProviderProfile(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                binding_key=binding_key,
+            ),
+        )
+
+    async def provider_jobs(
+        self,
+        *,
+        cursor: str | None = None,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[ExtractionJobPage]:
+        """List the provider's own extraction jobs, if it reports them.
+
+        cursor: The `next_cursor` of the previous page.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            ListProviderJobs.action,
+            lambda: ListProviderJobs(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                cursor=cursor,
+                binding_key=binding_key,
+            ),
+        )
+
+    async def retry_provider_job(
+        self,
+        job_id: str,
+        *,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> ProviderResponse[CaptureResult]:
+        """Make the provider retry one of its jobs.
+
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            RetryProviderJob.action,
+            lambda: RetryProviderJob(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                job_id=job_id,
+                binding_key=binding_key,
+            ),
+        )
+
+    async def emit(
+        self,
+        kind: HookKind | str,
+        hook_id: str,
+        payload: Payload,
+        *,
+        source: Source,
+        binding_key: str | None = None,
+        triggered_at: Moment | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> EmittedHook:
+        """Emit an event. The binding that serves the scope captures it if that hook is enabled there.
+
+        Its destinations are decided now; a disabled one is recorded as skipped, without the payload. It goes out if the
+        hook is enabled and emitted again. Another payload under the same `hook_id` is a conflict.
+
+        kind: The kind of hook, such as post_run_capture.
+        hook_id: The event's own id: emitted again, it is delivered once.
+        payload: The content: a text, or a dictionary with `text`, `mime_type`, `metadata` and `object`.
+        source: Its origin: a kind, such as manual_note, or its fields as a dictionary.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        triggered_at: The time of the event; now by default.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            EmitHook.action,
+            lambda: EmitHook(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                kind=parse_enum(HookKind, kind, "kind"),
+                hook_id=hook_id,
+                source=source_from(source, self.space),
+                payload=payload_from(payload),
+                binding_key=binding_key,
+                triggered_at=moment_from(triggered_at, "triggered_at"),
+            ),
+        )
+
+    async def hydrate(
+        self,
+        query: str,
+        *,
+        hook_id: str | None = None,
+        top_k: int = 5,
+        max_chars: int = 2000,
+        budget_ms: int = 1500,
+        binding_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> Hydration:
+        """Return a bounded preamble for a run within `budget_ms`, or none with a reason. It never stops the run.
+
+        The provider that serves the scope is queried. Only the caller's own mistakes are raised.
+
+        query: What you want to know, as a question or in a few words.
+        hook_id: The id of the event; the operation's id by default.
+        top_k: At most so many snippets.
+        max_chars: The longest preamble.
+        budget_ms: The longest wait, in milliseconds.
+        binding_key: Use this binding; without it, the agent's, else the company's.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            Hydrate.action,
+            lambda: Hydrate(
+                scope=self._scope(
+                    {
+                        "agent": agent,
+                        "subject": subject,
+                        "project": project,
+                        "issue": issue,
+                        "run": run,
+                        "conversation": conversation,
+                        "namespace": namespace,
+                        "app": app,
+                        "channel": channel,
+                        "space": space,
+                    }
+                ),
+                query=query,
+                hook_id=hook_id,
+                top_k=top_k,
+                max_chars=max_chars,
+                budget_ms=budget_ms,
+                binding_key=binding_key,
+            ),
+        )
 
     async def operations(
         self,
@@ -158,6 +1037,7 @@ class VerbMethods(ControlCalls):
         until: Before this time.
         cursor: The `next_cursor` of the previous page.
         limit: At most so many.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
             ListControlJobs.action,
@@ -208,7 +1088,10 @@ class VerbMethods(ControlCalls):
         channel: str | None = None,
         space: str | None = None,
     ) -> ControlJob:
-        """Get one job attempt, with its cause and progress. `retry_of` is the previous attempt."""
+        """Get one job attempt, with its cause and progress. `retry_of` is the previous attempt.
+
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
         return await self._perform(
             GetJob.action,
             lambda: GetJob(
@@ -470,3 +1353,47 @@ class VerbMethods(ControlCalls):
             RemovePrice.action,
             lambda: RemovePrice(scope=self._company(), provider=provider, model=model, idempotency_key=idempotency_key),
         )
+
+
+class BlockingVerbMethods(BlockingFacade[A]):
+    """The same verbs, which wait for their results."""
+
+    providers = blocking(VerbMethods.providers)
+    binding = blocking(VerbMethods.binding)
+    create_binding = blocking(VerbMethods.create_binding)
+    update_binding = blocking(VerbMethods.update_binding)
+    delete_binding = blocking(VerbMethods.delete_binding)
+    targets = blocking(VerbMethods.targets)
+    resolve = blocking(VerbMethods.resolve)
+    activity = blocking(VerbMethods.activity)
+    capture = blocking(VerbMethods.capture)
+    upsert = blocking(VerbMethods.upsert)
+    query = blocking(VerbMethods.query)
+    explain = blocking(VerbMethods.explain)
+    list = blocking(VerbMethods.list)
+    get = blocking(VerbMethods.get)
+    forget = blocking(VerbMethods.forget)
+    correct = blocking(VerbMethods.correct)
+    profile = blocking(VerbMethods.profile)
+    provider_jobs = blocking(VerbMethods.provider_jobs)
+    retry_provider_job = blocking(VerbMethods.retry_provider_job)
+    emit = blocking(VerbMethods.emit)
+    hydrate = blocking(VerbMethods.hydrate)
+    operations = blocking(VerbMethods.operations)
+    operation = blocking(VerbMethods.operation)
+    metrics = blocking(VerbMethods.metrics)
+    jobs = blocking(VerbMethods.jobs)
+    job = blocking(VerbMethods.job)
+    retry_job = blocking(VerbMethods.retry_job)
+    cancel_job = blocking(VerbMethods.cancel_job)
+    deliveries = blocking(VerbMethods.deliveries)
+    delivery = blocking(VerbMethods.delivery)
+    retry_delivery = blocking(VerbMethods.retry_delivery)
+    drop_delivery = blocking(VerbMethods.drop_delivery)
+    cost_summary = blocking(VerbMethods.cost_summary)
+    cost_events = blocking(VerbMethods.cost_events)
+    add_fee = blocking(VerbMethods.add_fee)
+    finance_events = blocking(VerbMethods.finance_events)
+    prices = blocking(VerbMethods.prices)
+    set_price = blocking(VerbMethods.set_price)
+    remove_price = blocking(VerbMethods.remove_price)

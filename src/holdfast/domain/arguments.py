@@ -6,17 +6,19 @@ values must obey. A field marked `GROUP` is a dataclass whose fields are argumen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidInput, InvalidTimestamp
+
+Check = Callable[[Any, str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Rule:
     `noun` names the value in help texts, such as KEY.
     """
 
-    check: Callable[[Any, str], object]
+    check: Check
     noun: str
     min_length: int | None = None
     max_length: int | None = None
@@ -138,33 +140,37 @@ def _unwrap(hint: Any, about: list[Any]) -> tuple[Any, bool]:
 def check_arguments(request: Any) -> None:
     """Check the type and limits of every argument; the error names the argument."""
     kind: Any = type(request)
-    for argument in arguments_of(kind):
+    for argument, check in _checks(kind):
         value = argument.value_in(request)
-        if value is None and argument.optional:
-            continue
-        if argument.item is not None:
-            kind = get_origin(argument.type)
-            if not isinstance(value, kind):
-                raise InvalidInput(argument.name, f"expected a {kind.__name__}, got {type(value).__name__}")
-            for item in value:
-                _check(argument.item, argument.rule, item, argument.name)
-        else:
-            _check(argument.type, argument.rule, value, argument.name)
+        if value is not None or not argument.optional:
+            check(value, argument.name)
 
 
-def _check(kind: Any, rule: Rule | None, value: object, name: str) -> None:
-    if rule is not None:
-        rule.check(value, name)
-    elif kind is datetime:
-        check_moment(value, name)
-    elif kind is bool:
-        checked_flag(value, name)
-    elif isinstance(kind, type) and issubclass(kind, Enum):
-        check_enum(value, kind, name)
-    elif isinstance(kind, type) and is_dataclass(kind) and not isinstance(value, kind):
-        raise InvalidInput(name, f"expected a {kind.__name__}, got {type(value).__name__}")
-    elif get_origin(kind) is Mapping and not isinstance(value, Mapping):
-        raise InvalidInput(name, f"expected a dictionary, got {type(value).__name__}")
+@cache
+def _checks(request: Any) -> tuple[tuple[Argument, Check], ...]:
+    """Return the check of each argument that has one. A rule of a collection checks the collection itself."""
+    found = ((each, _check_of(each.type) if each.rule is None else each.rule.check) for each in arguments_of(request))
+    return tuple((argument, check) for argument, check in found if check is not None)
+
+
+def _check_of(kind: Any) -> Check | None:
+    if kind is datetime:
+        return check_moment
+    if kind is bool:
+        return checked_flag
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return lambda value, field: check_enum(value, kind, field)
+    if get_origin(kind) in (frozenset, tuple):
+        return partial(_check_items, get_origin(kind), _check_of(get_args(kind)[0]))
+    return None
+
+
+def _check_items(kind: type[Iterable[Any]], check: Check | None, value: Any, field: str) -> None:
+    if not isinstance(value, kind):
+        raise InvalidInput(field, f"expected a {kind.__name__}, got {type(value).__name__}")
+    if check is not None:
+        for item in value:
+            check(item, field)
 
 
 def check_enum(value: object, kind: type[Enum], field: str) -> None:
@@ -173,5 +179,15 @@ def check_enum(value: object, kind: type[Enum], field: str) -> None:
 
 
 def check_moment(value: object, field: str) -> None:
-    if value is not None and (not isinstance(value, datetime) or value.utcoffset() is None):
+    if not isinstance(value, datetime) or value.utcoffset() is None:
         raise InvalidTimestamp(field, "must be a datetime with a UTC offset")
+
+
+@cache
+def result_type_of(request: Any) -> Any:
+    """Return the type of a verb's result: the last parameter of its generic base."""
+    for kind in request.__mro__:
+        for parent in kind.__dict__.get("__orig_bases__", ()):
+            if get_args(parent) and not isinstance(get_args(parent)[-1], TypeVar):
+                return get_args(parent)[-1]
+    raise TypeError(f"{request.__name__} does not declare its result type")

@@ -113,6 +113,7 @@ def checked_key(value: object, field_name: str = "key") -> str:
 
 
 Key = Annotated[str, Rule(checked_key, "KEY", 1, MAX_KEY_CHARS, KEY_PATTERN)]
+BindingKey = Annotated[Key, "Use this binding; without it, the agent's, else the company's."]
 
 
 def resolve(

@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
-from holdfast.domain.arguments import Rule, whole_number
+from holdfast.domain.arguments import Rule, text_rule, whole_number
 from holdfast.domain.scope import Scope, could_be_part
 from holdfast.errors import InvalidCursor
 
@@ -47,6 +47,10 @@ Cursor = Annotated[
     str, Rule(check_cursor, "CURSOR", 1, MAX_CURSOR_CHARS, CURSOR_PATTERN), "The `next_cursor` of the previous page."
 ]
 PageLimit = Annotated[int, whole_number(1, MAX_PAGE), "At most so many."]
+QueryText = Annotated[
+    str, text_rule(MAX_QUERY_CHARS, "QUERY"), "What you want to know, as a question or in a few words."
+]
+TopK = Annotated[int, whole_number(1, MAX_TOP_K), "At most so many results."]
 Since = Annotated[datetime, "From this time on."]
 Until = Annotated[datetime, "Before this time."]
 
