@@ -13,7 +13,8 @@ import pytest
 from desk import ACME, AGENT, BOT, OPERATOR, OTHER, WHOLE, Desk, text
 from misbehaving import HostileProvider
 
-from holdfast.control.hooks import DropDelivery, EmitHook, GetDelivery
+from holdfast.control.deliveries import DropDelivery, GetDelivery
+from holdfast.control.hooks import EmitHook
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
 from holdfast.control.memory import Capture, RetryProviderJob
 from holdfast.domain.access import storewide_grant

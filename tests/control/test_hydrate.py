@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from misbehaving import handle, raising, snippet, soon
 
 from holdfast.control.bindings import DeleteBinding, UpdateBinding
-from holdfast.control.hooks import Hydrate
+from holdfast.control.hydration import Hydrate
 from holdfast.control.memory import Capture
 from holdfast.control.operations import GetMetrics
 from holdfast.domain.access import Action

@@ -12,7 +12,7 @@ from ledgers import ledger
 from faults.places import Place
 from faults.zygote import Zygote
 from holdfast.control.bindings import CreateBinding, SetTarget
-from holdfast.control.hooks import ListDeliveries
+from holdfast.control.deliveries import ListDeliveries
 from holdfast.control.memory import ListRecords
 from holdfast.domain.access import Action, storewide_grant
 from holdfast.domain.bindings import TargetKind

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from holdfast.control import validation
 from holdfast.control.binding_resolution import read_resolution, require_provider, require_providers
@@ -41,6 +41,8 @@ from holdfast.ports.provider import Provider, Providers
 from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.gate import Core, Write
 
+P = TypeVar("P")
+R = TypeVar("R")
 _MAX_NAMES_CHARS = 500
 
 
@@ -62,12 +64,31 @@ Config = Annotated[Mapping[str, Any], Rule(validation.check_data, "JSON")]
 Hooks = Annotated[Mapping[HookKind, bool], Rule(_check_hooks, "KIND=on|off")]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateBinding(Write[tuple[Binding, Event], Binding]):
-    """Create a binding to a provider; `BindingExists` if the key is taken."""
+class _BindingWrite(Write[P, R]):
+    """A change of one binding. A repeated call builds its result again, so no part of it is stored."""
 
+    __slots__ = ()
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
     whole_company: ClassVar[bool] = True
+    key: str
+
+    def __post_init__(self) -> None:
+        check_request(self)
+
+    def attribution(self) -> Attribution:
+        return Attribution(binding=self.key)
+
+    def replay_state(self, result: R) -> dict[str, Any]:
+        return {}
+
+    def record_count(self, result: R) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class CreateBinding(_BindingWrite[tuple[Binding, Event], Binding]):
+    """Create a binding to a provider; `BindingExists` if the key is taken."""
+
     scope: Scope
     key: Annotated[Key, "The key of the new binding."]
     provider: ProviderKey
@@ -79,12 +100,6 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
     )
     enabled: Annotated[bool, "Serve calls from now on."] = True
     idempotency_key: IdempotencyKey | None = None
-
-    def __post_init__(self) -> None:
-        check_request(self)
-
-    def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Binding, Event]:
         provider = require_providers(core).get(self.provider)
@@ -111,14 +126,8 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
         transaction.append_event(event)
         return binding
 
-    def replay_state(self, result: Binding) -> dict[str, Any]:
-        return {"key": result.key}
-
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
         return _require_binding(transaction, self.key)
-
-    def record_count(self, result: Binding) -> int:
-        return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +142,9 @@ class _BindingChange:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateBinding(Write[_BindingChange, Binding]):
+class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
     """Change a binding: replace its configuration, switch single hooks, enable or disable it."""
 
-    action: ClassVar[Action] = Action.MANAGE_BINDINGS
-    whole_company: ClassVar[bool] = True
     scope: Scope
     key: Key
     config: Annotated[Config | None, "Replaces the whole configuration."] = None
@@ -150,9 +157,6 @@ class UpdateBinding(Write[_BindingChange, Binding]):
         check_request(self)
         if self.config is None and self.hooks is None and self.enabled is None:
             raise InvalidInput("changes", "there is nothing to change; give config, hooks or enabled")
-
-    def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> _BindingChange:
         seen = await core.store.read(grant, lambda reader: _require_binding(reader, self.key))
@@ -192,34 +196,20 @@ class UpdateBinding(Write[_BindingChange, Binding]):
             transaction.append_event(activity_event(prepared.core, prepared.grant, kind, self.key, details))
         return changed
 
-    def replay_state(self, result: Binding) -> dict[str, Any]:
-        return {"key": result.key}
-
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
         return _require_binding(transaction, self.key)
 
-    def record_count(self, result: Binding) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class DeleteBinding(Write[tuple[datetime, Event], None]):
+class DeleteBinding(_BindingWrite[tuple[datetime, Event], None]):
     """Delete a binding and its targets. Its operations stay, and so does the data at an external provider.
 
     Its agents fall back to the default binding, if any.
     """
 
-    action: ClassVar[Action] = Action.MANAGE_BINDINGS
-    whole_company: ClassVar[bool] = True
     scope: Scope
     key: Key
     idempotency_key: IdempotencyKey | None = None
-
-    def __post_init__(self) -> None:
-        check_request(self)
-
-    def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[datetime, Event]:
         return core.clock.now(), activity_event(core, grant, EventKind.BINDING_DELETED, self.key)
@@ -230,22 +220,14 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
         transaction.remove_binding(self.key, at)
         transaction.append_event(event)
 
-    def replay_state(self, result: None) -> dict[str, Any]:
-        return {}
-
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> None:
         return None
 
-    def record_count(self, result: None) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class SetTarget(Write[Event, Target]):
+class SetTarget(_BindingWrite[Event, Target]):
     """Bind a whole company (`target_id` is its own id) or one of its agents to a binding."""
 
-    action: ClassVar[Action] = Action.MANAGE_BINDINGS
-    whole_company: ClassVar[bool] = True
     scope: Scope
     kind: TargetKind
     target_id: Part
@@ -254,9 +236,6 @@ class SetTarget(Write[Event, Target]):
 
     def __post_init__(self) -> None:
         _check_target(self)
-
-    def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         kind = EventKind.DEFAULT_SET if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_SET
@@ -270,14 +249,8 @@ class SetTarget(Write[Event, Target]):
             transaction.append_event(prepared)
         return target
 
-    def replay_state(self, result: Target) -> dict[str, Any]:
-        return {}
-
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Target:
         return Target(self.kind, self.target_id, self.key)
-
-    def record_count(self, result: Target) -> int:
-        return 1
 
 
 @dataclass(frozen=True, slots=True)

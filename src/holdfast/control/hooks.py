@@ -1,4 +1,4 @@
-"""Hooks: host events are delivered to memory and to subscribers, and runs are hydrated.
+"""Hooks: host events are delivered to memory and to subscribers.
 
 A hook goes to the binding that serves its scope and to each subscriber: one delivery each, recorded in the call's
 commit. A hook that is disabled at that binding goes to no one. Our own store captures it in the same commit; workers
@@ -15,10 +15,9 @@ from typing import Annotated, ClassVar
 
 from holdfast.control import response_validation
 from holdfast.control.binding_resolution import read_resolution, require_providers
-from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery, queue_delivery
+from holdfast.control.deliveries import queue_delivery
 from holdfast.control.delivery_worker import build_capture_request
 from holdfast.control.dispatch import call_provider
-from holdfast.control.hydration import Hydrate
 from holdfast.control.memory import CompanyCall
 from holdfast.control.validation import Payload, Source, check_source_company
 from holdfast.domain import ids
@@ -45,8 +44,6 @@ from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, Unknown
 from holdfast.ports import Transaction
 from holdfast.runtime.gate import Call, Core
 from holdfast.runtime.idempotency import digest_of
-
-__all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries", "RetryDelivery"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache, partial
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -140,17 +141,25 @@ def _unwrap(hint: Any, about: list[Any]) -> tuple[Any, bool]:
 def check_arguments(request: Any) -> None:
     """Check the type and limits of every argument; the error names the argument."""
     kind: Any = type(request)
-    for argument, check in _checks(kind):
-        value = argument.value_in(request)
-        if value is not None or not argument.optional:
-            check(value, argument.name)
+    for name, read, optional, check in _checks(kind):
+        value = read(request)
+        if value is not None or not optional:
+            check(value, name)
 
 
 @cache
-def _checks(request: Any) -> tuple[tuple[Argument, Check], ...]:
-    """Return the check of each argument that has one. A rule of a collection checks the collection itself."""
-    found = ((each, _check_of(each.type) if each.rule is None else each.rule.check) for each in arguments_of(request))
-    return tuple((argument, check) for argument, check in found if check is not None)
+def _checks(request: Any) -> tuple[tuple[str, Callable[[Any], Any], bool, Check], ...]:
+    """Return the name, reader and check of each argument that has a check, prepared once for all calls.
+
+    A rule of a collection checks the collection itself.
+    """
+    found = []
+    for each in arguments_of(request):
+        check = _check_of(each.type) if each.rule is None else each.rule.check
+        if check is not None:
+            read = each.value_in if len(each.path) > 1 else attrgetter(each.name)
+            found.append((each.name, read, each.optional, check))
+    return tuple(found)
 
 
 def _check_of(kind: Any) -> Check | None:
