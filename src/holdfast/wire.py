@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -28,6 +28,7 @@ from pydantic_core import (
 )
 
 from holdfast.domain.access import Action, Actor
+from holdfast.domain.arguments import result_type_of
 from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.runtime.add import Add
@@ -169,18 +170,8 @@ class WireVerb:
         return JsonCodec(self.answer_type, closed=False)
 
 
-def answer_type(request: type[AnyRequest]) -> Any:
-    """Return a verb's response type: the last parameter of its generic base."""
-    for kind in request.__mro__:
-        for parent in kind.__dict__.get("__orig_bases__", ()):
-            origin, parameters = get_origin(parent), get_args(parent)
-            if isinstance(origin, type) and issubclass(origin, Request) and not isinstance(parameters[-1], TypeVar):
-                return parameters[-1]
-    raise TypeError(f"{request.__name__} does not declare its response type")
-
-
 VERBS: dict[Action, WireVerb] = {
-    request.action: WireVerb(request.action, request, answer_type(request)) for request in SPOKEN
+    request.action: WireVerb(request.action, request, result_type_of(request)) for request in SPOKEN
 }
 
 

@@ -45,6 +45,7 @@ from holdfast.domain.operations import (
     OperationType,
 )
 from holdfast.domain.scope import Scope
+from holdfast.domain.users import Issued, User, UserPage
 
 # The JSON names of a scope's parts, by our own.
 SCOPE_NAMES: Mapping[str, str] = {
@@ -145,6 +146,9 @@ VIEWS: Mapping[type, View] = {
     Activity: View(names={"id": "activity_id", "kind": "action"}),
     ActivityPage: View(names={"items": "activity"}),
     Snippet: View(without=("handle", "usage"), computed={"record_id": _record_id, "provider_key": _provider_key}),
+    User: View("Credential", without=("space",)),
+    Issued: View("IssuedCredential", names={"user": "credential"}),
+    UserPage: View("CredentialPage", names={"items": "credentials"}),
     ProviderResponse: View("Served", names=_SERVED, inline={"result": None}, computed={"usage": _usage}),
     CaptureResult: View(names={"records": "record_ids"}, without=("usage",)),
     WriteResult: View(names={"records": "record_ids"}, without=("usage",)),

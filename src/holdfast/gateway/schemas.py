@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import UploadFile
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
-from holdfast.control.schemas import Answer, Asked
+from holdfast.control.schemas import RequestModel, ResponseModel
 from holdfast.domain.metadata import MAX_METADATA_ENTRIES
 from holdfast.domain.scope import MAX_PART_CHARS
 
@@ -67,11 +67,11 @@ ChatSession = Annotated[
 Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), AfterValidator(known_session)]
 
 
-class Given(Asked):
+class Given(RequestModel):
     """A request's body."""
 
 
-class Told(Answer):
+class Told(ResponseModel):
     """A response's body."""
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from holdfast.gateway.authentication import Authenticator
-from holdfast.gateway.control import bindings, credentials, hooks, records, tools
+from holdfast.gateway.control import bindings, credentials, tools
 from holdfast.gateway.control.routes import ROUTES
 from holdfast.gateway.control.verb_routes import add_routes
 
 
 def routers(auth: Authenticator) -> tuple[APIRouter, ...]:
     plain = (add_routes(auth, tag, table) for tag, table in ROUTES.items())
-    return (*plain, *(module.router(auth) for module in (bindings, records, hooks, credentials, tools)))
+    return (*plain, *(module.router(auth) for module in (bindings, credentials, tools)))

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, is_dataclass
-from datetime import datetime
-from enum import Enum
+from dataclasses import dataclass, field
 from inspect import Parameter, Signature
 from typing import Annotated, Any, get_args, get_origin
 
 from fastapi import APIRouter, Body, Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, create_model
 from starlette.responses import JSONResponse, Response
 
-from holdfast.control.json_views import SCOPE_NAMES, VIEWS, response_model, to_json
-from holdfast.control.schemas import MAX_METADATA, Asked, Filter, Placed
+from holdfast.control.json_views import SCOPE_NAMES, response_model, to_json
+from holdfast.control.schemas import MAX_METADATA, Filter, json_type_of, request_field, request_model
 from holdfast.control.verbs import VERBS, Reach, VerbEntry
-from holdfast.domain.arguments import Argument, Rule, arguments_of
+from holdfast.domain.arguments import Argument, result_type_of
 from holdfast.domain.bindings import Binding
 from holdfast.errors import InvalidInput
-from holdfast.gateway.authentication import AccessRule, Authenticator, allow
-from holdfast.gateway.control.dependencies import CompanyId, Where, plane_of, router_of
+from holdfast.gateway.authentication import Authenticator
+from holdfast.gateway.control.dependencies import CompanyId, Where, described, plane_of, router_of
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, etag, expected_revision
-from holdfast.gateway.problem_responses import refusals
-from holdfast.wire import answer_type
 
-_MOMENT_CHARS = 64
 _OBJECT_CHARS = 4_096
 _FILTER: TypeAdapter[dict[str, Any]] = TypeAdapter(Filter, config=ConfigDict(strict=True))
 
@@ -39,7 +34,8 @@ _FILTER: TypeAdapter[dict[str, Any]] = TypeAdapter(Filter, config=ConfigDict(str
 class VerbRoute:
     """A route of one verb. `names` are those of its arguments in HTTP, where they differ from its own.
 
-    `many` is the name of a result that is a list. `errors` are the refusals besides 401, 403 and 422.
+    `many` is the name of a result that is a list. `errors` are the refusals besides 401, 403 and 422. With `in_query` a
+    POST has no body.
     """
 
     method: str
@@ -50,6 +46,7 @@ class VerbRoute:
     name: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     many: str | None = None
+    in_query: bool = False
 
     @property
     def entry(self) -> VerbEntry:
@@ -70,9 +67,7 @@ def add_routes(auth: Authenticator, tag: str, table: tuple[VerbRoute, ...]) -> A
             status_code=route.status,
             name=route.name or _snake_case(route.entry.request.__name__),
             description=(route.entry.request.__doc__ or "").replace("\n    ", "\n"),
-            response_model=_model(route),
-            responses=refusals(401, 403, *route.errors, 422),
-            **allow(AccessRule.COMPANY),
+            **described(_model(route), *route.errors),
         )
     return routes
 
@@ -82,7 +77,7 @@ def _snake_case(name: str) -> str:
 
 
 def _model(route: VerbRoute) -> type[BaseModel] | None:
-    found = answer_type(route.entry.request)
+    found = result_type_of(route.entry.request)
     if route.status == 204:
         return None
     if route.many is None:
@@ -115,7 +110,7 @@ class _Inputs:
     def __init__(self, route: VerbRoute) -> None:
         self._route = route
         self._scoped = route.entry.reach is not Reach.COMPANY
-        self._in_body = route.method in ("POST", "PUT", "PATCH")
+        self._in_body = route.method in ("POST", "PUT", "PATCH") and not route.in_query
         parameters = [_parameter("request", Request), _parameter("company_id", CompanyId), *self._parameters()]
         self.signature = Signature([each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters])
 
@@ -124,17 +119,18 @@ class _Inputs:
         for argument in self._route.entry.arguments:
             name = self._route.public_name(argument)
             if f"{{{name}}}" in self._route.path or f"{{{name}:path}}" in self._route.path:
-                yield _parameter(name, Annotated[_body_type(argument), Path()])
+                yield _parameter(name, Annotated[json_type_of(argument), Path()])
             elif argument.name == "idempotency_key":
                 yield _parameter(name, IdempotencyKey, None)
             elif argument.name == "expected_revision":
                 yield _parameter("if_match", IfMatch, None)
             elif self._in_body:
-                body[name] = _body_field(argument)
+                body[name] = request_field(argument)
             elif not (self._scoped and argument.name in SCOPE_NAMES):
                 yield _query(argument, name)
         if self._in_body and (self._scoped or body):
-            yield _parameter("body", Annotated[_body_model(self._route, body, scoped=self._scoped), Body()])
+            model = request_model(f"{self._route.entry.request.__name__}Request", self._route.entry, body)
+            yield _parameter("body", Annotated[model, Body()])
         elif self._scoped:
             yield _parameter("where", Where)
 
@@ -187,7 +183,7 @@ def _parse_filter(value: str, name: str) -> dict[str, Any]:
 
 def _query(argument: Argument, name: str) -> Parameter:
     about: dict[str, Any] = {"description": argument.help or None}
-    kind = _body_type(argument)
+    kind = json_type_of(argument)
     if argument.item is not None:
         kind, about["max_length"] = list[argument.item], len(argument.item)  # type: ignore[name-defined]
     elif get_origin(argument.type) is Mapping:
@@ -198,52 +194,3 @@ def _query(argument: Argument, name: str) -> Parameter:
     optional = argument.optional or argument.default in (None, {})
     kind = kind | None if optional else kind
     return _parameter(name, Annotated[kind, Query(**about)], None if optional else argument.default)
-
-
-def _body_field(argument: Argument) -> tuple[Any, Any]:
-    kind = _body_type(argument)
-    kind = kind | None if argument.optional else kind
-    about: dict[str, Any] = {"description": argument.help or None}
-    if _is_enum(argument.type):
-        about["strict"] = False
-    if argument.required:
-        return kind, Field(**about)
-    if isinstance(argument.default, dict):
-        return kind, Field(default_factory=dict, **about)
-    return kind, Field(default=argument.default, **about)
-
-
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Enum)
-
-
-def _body_type(argument: Argument) -> Any:
-    """Return the type of an argument in JSON, with its limits."""
-    return _limited(argument.type, argument.rule)
-
-
-def _limited(kind: Any, rule: Rule | None) -> Any:
-    if kind is datetime:
-        return Annotated[str, StringConstraints(max_length=_MOMENT_CHARS)]
-    if get_origin(kind) in (tuple, frozenset):
-        limits = {} if rule is None else rule.limits
-        return Annotated[list[_limited(get_args(kind)[0], None)], Field(**limits)]  # type: ignore[misc]
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _object_model(kind)
-    if rule is None or not rule.limits:
-        return kind
-    return Annotated[kind, StringConstraints(**rule.limits) if kind is str else Field(**rule.limits)]
-
-
-def _object_model(kind: Any) -> type[BaseModel]:
-    """Return the model of a dataclass that is part of a body."""
-    without = VIEWS[kind].without if kind in VIEWS else ()
-    shown: dict[str, Any] = {each.name: _body_field(each) for each in arguments_of(kind) if each.name not in without}
-    name = (VIEWS[kind].name if kind in VIEWS else None) or kind.__name__
-    return create_model(f"{name}Request", __base__=Asked, __doc__=kind.__doc__, **shown)
-
-
-def _body_model(route: VerbRoute, shown: Mapping[str, Any], *, scoped: bool) -> type[BaseModel]:
-    base, request = (Placed if scoped else Asked), route.entry.request
-    own: dict[str, Any] = {name: part for name, part in shown.items() if name not in base.model_fields}
-    return create_model(f"{request.__name__}Request", __base__=base, __doc__=request.__doc__, **own)
