@@ -141,7 +141,12 @@ _JSON_TYPES: Mapping[Any, Any] = {
     SourcePayload: PayloadRequest,
     NewRecord: RecordRequest,
 }
-_JSON_OBJECTS: Mapping[str, Any] = {"metadata": Metadata, "metadata_filter": Filter, "config": Config, "hooks": Hooks}
+_JSON_OBJECTS: Mapping[str, Any] = {
+    "metadata": Metadata,
+    "metadata_filter": Filter | None,
+    "config": Config,
+    "hooks": Hooks,
+}
 
 
 def request_model(name: str, entry: VerbEntry, shown: Mapping[str, tuple[Any, Any]]) -> type[RequestModel]:
@@ -157,22 +162,24 @@ def request_field(argument: Argument, explained: str | None = None) -> tuple[Any
     about: dict[str, Any] = {"description": explained or argument.help or None}
     if isinstance(argument.type, type) and issubclass(argument.type, Enum):
         about["strict"] = False
-    if not argument.required:
+    if argument.name == "metadata_filter":
+        about["default"] = None
+    elif not argument.required:
         about |= {"default_factory": dict} if isinstance(argument.default, dict) else {"default": argument.default}
     return kind | None if argument.optional else kind, Field(**about)
 
 
 def json_type_of(argument: Argument) -> Any:
     """Return the type of an argument in JSON, with its limits."""
-    return _JSON_OBJECTS.get(argument.name) or _limited(argument.type, argument.rule)
+    return _JSON_OBJECTS.get(argument.name) or _with_limits(argument.type, argument.rule)
 
 
-def _limited(kind: Any, rule: Rule | None) -> Any:
+def _with_limits(kind: Any, rule: Rule | None) -> Any:
     if kind in _JSON_TYPES:
         return _JSON_TYPES[kind]
     limits = {} if rule is None else rule.limits
     if get_origin(kind) in (tuple, frozenset):
-        return Annotated[list[_limited(get_args(kind)[0], None)], Field(**limits)]  # type: ignore[misc]
+        return Annotated[list[_with_limits(get_args(kind)[0], None)], Field(**limits)]  # type: ignore[misc]
     if not limits:
         return kind
     return Annotated[kind, StringConstraints(**limits) if kind is str else Field(**limits)]

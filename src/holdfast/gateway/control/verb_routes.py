@@ -17,13 +17,13 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, Vali
 from starlette.responses import JSONResponse, Response
 
 from holdfast.control.json_views import SCOPE_NAMES, response_model, to_json
-from holdfast.control.schemas import MAX_METADATA, Filter, json_type_of, request_field, request_model
+from holdfast.control.schemas import MAX_METADATA, Filter, ResponseModel, json_type_of, request_field, request_model
 from holdfast.control.verbs import VERBS, Reach, VerbEntry
 from holdfast.domain.arguments import Argument, result_type_of
 from holdfast.domain.bindings import Binding
 from holdfast.errors import InvalidInput
 from holdfast.gateway.authentication import Authenticator
-from holdfast.gateway.control.dependencies import CompanyId, Where, described, plane_of, router_of
+from holdfast.gateway.control.dependencies import CompanyId, Where, plane_of, route_options, router_of
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, etag, expected_revision
 
 _OBJECT_CHARS = 4_096
@@ -67,7 +67,7 @@ def add_routes(auth: Authenticator, tag: str, table: tuple[VerbRoute, ...]) -> A
             status_code=route.status,
             name=route.name or _snake_case(route.entry.request.__name__),
             description=(route.entry.request.__doc__ or "").replace("\n    ", "\n"),
-            **described(_model(route), *route.errors),
+            **route_options(_model(route), *route.errors),
         )
     return routes
 
@@ -84,7 +84,7 @@ def _model(route: VerbRoute) -> type[BaseModel] | None:
         return response_model(found)
     items: Any = list[response_model(get_args(found)[0])]  # type: ignore[misc]
     shown: dict[str, Any] = {route.many: (items, ...)}
-    return create_model(f"{route.many.capitalize()}Response", **shown)
+    return create_model(f"{route.many.capitalize()}Response", __base__=ResponseModel, **shown)
 
 
 def _endpoint(auth: Authenticator, route: VerbRoute) -> Any:
