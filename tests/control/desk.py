@@ -91,7 +91,7 @@ class Desk:
         """Every operation, oldest first."""
         store = self.engine._core.store
         await store.audited()
-        found = await store.read(storewide_grant(), lambda reader: reader.operations(limit=1_000_000))
+        found = await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=1_000_000))
         return found[::-1]
 
     async def listed(self, **wanted: Any) -> Sequence[Operation]:

@@ -63,7 +63,7 @@ class Front:
         async def read() -> Any:
             store = self.engine._core.store
             await store.audited()
-            return await store.read(storewide_grant(), lambda reader: reader.operations(limit=10_000))
+            return await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=10_000))
 
         return list(self.runner.run(read()))[::-1]
 

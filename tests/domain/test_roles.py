@@ -111,7 +111,7 @@ def test_the_gate_lets_through_exactly_that_and_writes_down_what_it_refused(
                 continue
         store = engine._core.store
         await store.audited()
-        rows = await store.read(storewide_grant(), lambda reader: reader.operations(limit=10_000))
+        rows = await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=10_000))
         return {row.action.value: row.outcome for row in rows if row.actor.id == actor.id}
 
     outcomes = runner.run(tried())

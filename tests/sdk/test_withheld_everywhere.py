@@ -400,7 +400,11 @@ class Life:
         await store.audited()
         events, operations, jobs = await store.read(
             storewide_grant(),
-            lambda reader: (reader.events(10_000), reader.operations(10_000), reader.jobs(limit=10_000)),
+            lambda reader: (
+                reader.events.page(10_000),
+                reader.operations.page(limit=10_000),
+                reader.jobs.newest(limit=10_000),
+            ),
         )
         check(everything(self.turns), "papers", repr(events), repr(operations), repr(jobs))
 

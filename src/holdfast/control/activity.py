@@ -34,7 +34,7 @@ class ListActivity(Pagination, Read[None, ActivityPage]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> ActivityPage:
-        found = reader.events(self.limit + 1, ADMINISTRATIVE, self._before())
+        found = reader.events.page(self.limit + 1, ADMINISTRATIVE, self._before())
         items = [Activity(each.id, each.kind, each.at, each.record_key, each.details) for each in found]
         return ActivityPage(*self._page(items))
 

@@ -88,8 +88,8 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
 
     def apply(self, transaction: Transaction, prepared: tuple[Binding, Event]) -> Binding:
         binding, event = prepared
-        transaction.add_binding(binding)
-        transaction.append_event(event)
+        transaction.bindings.add(binding)
+        transaction.events.append(event)
         return binding
 
     def replay_state(self, result: Binding) -> dict[str, Any]:
@@ -176,9 +176,9 @@ class UpdateBinding(Write[_BindingChange, Binding]):
             created_at=there.created_at or prepared.now,
             updated_at=prepared.now,
         )
-        transaction.put_binding(changed)
+        transaction.bindings.replace(changed)
         for kind, details in _change_events(there, changed):
-            transaction.append_event(activity_event(prepared.core, prepared.grant, kind, self.key, details))
+            transaction.events.append(activity_event(prepared.core, prepared.grant, kind, self.key, details))
         return changed
 
     def replay_state(self, result: Binding) -> dict[str, Any]:
@@ -213,8 +213,8 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
     def apply(self, transaction: Transaction, prepared: tuple[datetime, Event]) -> None:
         at, event = prepared
         _require_binding(transaction, self.key)
-        transaction.remove_binding(self.key, at)
-        transaction.append_event(event)
+        transaction.bindings.remove(self.key, at)
+        transaction.events.append(event)
 
     def replay_state(self, result: None) -> dict[str, Any]:
         return {}
@@ -251,9 +251,9 @@ class SetTarget(Write[Event, Target]):
     def apply(self, transaction: Transaction, prepared: Event) -> Target:
         _require_binding(transaction, self.key)
         target = Target(self.kind, self.target_id, self.key)
-        if target not in transaction.targets((self.target_id,)):
-            transaction.set_target(target)
-            transaction.append_event(prepared)
+        if target not in transaction.bindings.targets((self.target_id,)):
+            transaction.bindings.set_target(target)
+            transaction.events.append(prepared)
         return target
 
     def replay_state(self, result: Target) -> dict[str, Any]:
@@ -285,14 +285,15 @@ class ClearTarget(Write[tuple[Core, Grant], bool]):
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> bool:
         core, grant = prepared
         bound = {
-            (target.kind, target.target_id): target.binding_key for target in transaction.targets((self.target_id,))
+            (target.kind, target.target_id): target.binding_key
+            for target in transaction.bindings.targets((self.target_id,))
         }
         key = bound.get((self.kind, self.target_id))
         if key is None:
             return False
-        transaction.clear_target(self.kind, self.target_id)
+        transaction.bindings.clear_target(self.kind, self.target_id)
         kind = EventKind.DEFAULT_CLEARED if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_CLEARED
-        transaction.append_event(activity_event(core, grant, kind, key, {"target": self.target_id}))
+        transaction.events.append(activity_event(core, grant, kind, key, {"target": self.target_id}))
         return True
 
     def replay_state(self, result: bool) -> dict[str, Any]:
@@ -319,7 +320,7 @@ class ListBindings(Read[None, BindingList]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> BindingList:
-        return BindingList(tuple(reader.bindings()), tuple(reader.targets()))
+        return BindingList(tuple(reader.bindings.find_all()), tuple(reader.bindings.targets()))
 
     def record_count(self, result: BindingList) -> int:
         return len(result.items)
@@ -360,7 +361,7 @@ class ListTargets(Read[None, tuple[Target, ...]]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> tuple[Target, ...]:
-        return tuple(reader.targets())
+        return tuple(reader.bindings.targets())
 
     def record_count(self, result: tuple[Target, ...]) -> int:
         return len(result)
@@ -423,7 +424,7 @@ def provider_info(provider: Provider) -> ProviderInfo:
 
 
 def _require_binding(reader: Reader, key: str) -> Binding:
-    for binding in reader.bindings((key,)):
+    for binding in reader.bindings.find_all((key,)):
         return binding
     raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
 

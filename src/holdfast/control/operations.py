@@ -50,7 +50,7 @@ class ListOperations(Pagination, Read[None, OperationPage]):
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> OperationPage:
-        return OperationPage(*self._page(reader.operations_page(self.filter, self._before(), self.limit + 1)))
+        return OperationPage(*self._page(reader.operations.page(self.filter, self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         values = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
@@ -74,7 +74,7 @@ class GetOperation(Read[None, Operation]):
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> Operation:
-        found = reader.operation(self.operation_id)
+        found = reader.operations.find(self.operation_id)
         if found is None:
             raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company; list its operations")
         return found
@@ -100,7 +100,7 @@ class GetMetrics(Read[None, MemoryMetrics]):
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> MemoryMetrics:
-        return reader.metrics(self.since, self.until)
+        return reader.operations.metrics(self.since, self.until)
 
 
 async def _flush_audit_rows(core: Core) -> None:
