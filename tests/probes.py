@@ -48,7 +48,7 @@ async def audit_trail(memory: AsyncMemory, newest: int = 1_000_000) -> Sequence[
     Rows of reads are written with the next commit, which is made here.
     """
     store = store_of(memory)
-    await store.audited()
+    await store.wait_for_audits()
     rows = await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=newest))
     return rows[::-1]
 

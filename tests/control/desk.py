@@ -90,7 +90,7 @@ class Desk:
     async def rows(self) -> Sequence[Operation]:
         """Every operation, oldest first."""
         store = self.engine._core.store
-        await store.audited()
+        await store.wait_for_audits()
         found = await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=1_000_000))
         return found[::-1]
 

@@ -189,6 +189,6 @@ async def facts(engine: Engine) -> dict[str, object]:
 
 async def rows(engine: Engine, action: Action) -> list[tuple[str, str | None]]:
     """Return the outcomes of an action's calls, oldest first. Commits the pending rows of reads first."""
-    await engine._core.store.audited()
+    await engine._core.store.wait_for_audits()
     found = await engine._core.store.read(EVERYTHING, lambda reader: reader.operations.page(limit=1_000))
     return [(row.outcome.value, row.error_code) for row in reversed(found) if row.action is action]

@@ -397,7 +397,7 @@ class Life:
     async def look_at_papers(self) -> None:
         """Check that events, operations and jobs contain nothing that was said."""
         store = self.engine._core.store
-        await store.audited()
+        await store.wait_for_audits()
         events, operations, jobs = await store.read(
             storewide_grant(),
             lambda reader: (

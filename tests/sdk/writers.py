@@ -74,7 +74,7 @@ class Host(TranscriptOperations, WritingOperations):
     async def rows(self) -> Sequence[Operation]:
         """Return every operation row, oldest first. Commits the pending rows of refusals first."""
         store = self.engine._core.store
-        await store.audited()
+        await store.wait_for_audits()
         return (await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=100_000)))[::-1]
 
 

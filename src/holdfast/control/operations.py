@@ -109,7 +109,7 @@ async def _flush_audit_rows(core: Core) -> None:
     Ignore a store that cannot be written: operators read the log exactly then.
     """
     with suppress(StoreError):
-        await core.store.audited()
+        await core.store.wait_for_audits()
 
 
 def _check_filter(criteria: OperationFilter) -> None:

@@ -125,7 +125,7 @@ class Store(Protocol):
     async def audit(self, operation: Operation) -> None:
         """Record a read or a refusal within 100 ms, and on close. Waits only under backpressure of a full queue."""
 
-    async def audited(self) -> None:
+    async def wait_for_audits(self) -> None:
         """Wait until every earlier row of `audit` is in the store."""
 
     async def scrub(self) -> bool:

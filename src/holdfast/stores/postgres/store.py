@@ -71,7 +71,7 @@ class PostgresStore:
         if not self._writers.audit(operation):
             await run_in_thread(self._writers.wait_for_room)
 
-    async def audited(self) -> None:
+    async def wait_for_audits(self) -> None:
         if self._writers.owes_audits:
             await self._writers.submit(storewide_grant(), lambda transaction: None)
 

@@ -30,7 +30,6 @@ class PostgresWriteScope(WriteScope):
 
 
 class PostgresOperationWriter(SqlOperationWriter):
-    __slots__ = ()
     _scope: PostgresWriteScope
 
     def add(self, operation: Operation) -> None:

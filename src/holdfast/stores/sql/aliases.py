@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -38,18 +37,13 @@ def _thread(partition: Partition, name: str, parts: Sequence[str]) -> Scope:
 class SqlAliasReader(SqlRepository):
     """Implements `AliasReader`."""
 
-    __slots__ = ()
-
     def find(self, thread: Scope, chat_id: str) -> Alias | None:
-        row = self._alias_row(self._scope.number_of(thread.partition), thread, chat_id)
-        return None if row is None else Alias(row[0], bool(row[1]))
-
-    def _alias_row(self, partition: int | None, thread: Scope, chat_id: str) -> Any:
         # A grant for one conversation may look up which one a chat id stands for.
-        granted = self._scope.grant.scope
+        granted, partition = self._scope.grant.scope, self._scope.number_of(thread.partition)
         if partition is None or any(getattr(granted, part) not in (None, getattr(thread, part)) for part in _PLACES):
             return None
-        return self._db.execute(_ALIAS, (partition, _alias_key(thread, chat_id))).fetchone()
+        row = self._db.execute(_ALIAS, (partition, _alias_key(thread, chat_id))).fetchone()
+        return None if row is None else Alias(row[0], bool(row[1]))
 
     def page(self, partition: Partition, after: bytes, limit: int) -> Sequence[StoredAlias]:
         number = self._scope.number_of(partition)
@@ -70,7 +64,6 @@ class SqlAliasReader(SqlRepository):
 class SqlAliasWriter(SqlAliasReader):
     """Implements `AliasWriter`."""
 
-    __slots__ = ()
     _scope: WriteScope
 
     def put(self, thread: Scope, chat_id: str, at: datetime) -> Alias:

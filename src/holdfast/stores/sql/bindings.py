@@ -56,8 +56,6 @@ def _values(binding: Binding) -> tuple[Any, ...]:
 class SqlBindingReader(SqlRepository):
     """Implements `BindingReader`."""
 
-    __slots__ = ()
-
     def find_all(self, keys: Collection[str] | None = None) -> Sequence[Binding]:
         own, values = self._named_only("x.key", keys)
         found = self._db.execute(f"{_SELECT} AND {own} ORDER BY x.key, x.space", values).fetchall()
@@ -99,8 +97,6 @@ class SqlBindingReader(SqlRepository):
 
 class SqlBindingWriter(SqlBindingReader):
     """Implements `BindingWriter`."""
-
-    __slots__ = ()
 
     def _store_default(self, at: datetime | None) -> str:
         """Store the default binding if the space never had one; return the space."""

@@ -77,8 +77,6 @@ def _finance(row: Sequence[Any]) -> FinanceEvent:
 class SqlCostReader(SqlRepository):
     """Implements `CostReader`."""
 
-    __slots__ = ()
-
     def prices(self) -> Sequence[Price]:
         own, values = self._scope.in_any_space()
         found = self._db.execute(
@@ -124,8 +122,6 @@ def _by_amount(line: CostLine) -> tuple[int, bool, str, str]:
 
 class SqlCostWriter(SqlCostReader):
     """Implements `CostWriter`."""
-
-    __slots__ = ()
 
     def add(self, event: CostEvent) -> None:
         scope, usage = event.scope, event.usage

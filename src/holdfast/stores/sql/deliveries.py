@@ -86,8 +86,6 @@ def _details(delivery: Delivery) -> str:
 class SqlDeliveryReader(SqlRepository):
     """Implements `DeliveryReader`."""
 
-    __slots__ = ()
-
     def _at_home(self) -> tuple[str, list[Any]]:
         """Build the condition for deliveries of the space; for a narrower grant, of the partitions that it reaches."""
         space, values = self._scope.in_any_space()
@@ -162,8 +160,6 @@ def _names_source(source: dict[str, Any], what: str) -> bool:
 
 class SqlDeliveryWriter(SqlDeliveryReader):
     """Implements `DeliveryWriter`."""
-
-    __slots__ = ()
 
     def add(self, new: NewDelivery) -> Delivery:
         delivery = new.delivery

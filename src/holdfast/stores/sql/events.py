@@ -36,8 +36,6 @@ def _event(row: Sequence[Any]) -> Event:
 class SqlEventReader(SqlRepository):
     """Implements `EventReader`."""
 
-    __slots__ = ()
-
     def page(self, limit: int, kinds: frozenset[EventKind] | None = None, before: str | None = None) -> Sequence[Event]:
         within, values = self._scope.within_scope_of("e", ("TRUE", []))
         if not self._scope.grant.everywhere:
@@ -59,8 +57,6 @@ class SqlEventReader(SqlRepository):
 
 class SqlEventWriter(SqlEventReader):
     """Implements `EventWriter`."""
-
-    __slots__ = ()
 
     def append(self, event: Event) -> None:
         place = event.scope.partition

@@ -64,8 +64,6 @@ _BACKLOG = (
 class SqlIndexReader(SqlRepository):
     """Implements `IndexReader`."""
 
-    __slots__ = ()
-
     def partitions(self) -> Sequence[Partition]:
         return list(self._scope.partitions())
 
@@ -145,7 +143,6 @@ class SqlIndexReader(SqlRepository):
 class SqlIndexWriter(SqlIndexReader):
     """Implements `IndexWriter`."""
 
-    __slots__ = ()
     _scope: WriteScope
 
     def update(self, entries: Iterable[IndexUpdate], embedder: str, analyzer: int) -> None:

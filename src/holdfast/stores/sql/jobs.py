@@ -66,8 +66,6 @@ def _filter_columns(job: NewJob | Job) -> LookupKeys:
 class SqlJobReader(SqlRepository):
     """Implements `JobReader`."""
 
-    __slots__ = ()
-
     def _of_jobs(self) -> tuple[str, list[Any]]:
         """Match by space first: jobs without a partition still belong to the space."""
         space, values = self._scope.in_any_space()
@@ -144,8 +142,6 @@ class SqlJobReader(SqlRepository):
 
 class SqlJobWriter(SqlJobReader):
     """Implements `JobWriter`."""
-
-    __slots__ = ()
 
     def enqueue(self, job_id: JobId, job: NewJob, at: datetime) -> JobId:
         if job.kind in _ONE_AT_A_TIME:

@@ -58,8 +58,6 @@ _COUNTS = (
 class SqlMaintenanceReader(SqlRepository):
     """Implements `MaintenanceReader`."""
 
-    __slots__ = ()
-
     def fact(self, name: str) -> str | None:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
         return row[0] if row else None
@@ -122,8 +120,6 @@ class SqlMaintenanceReader(SqlRepository):
 
 class SqlMaintenanceWriter(SqlMaintenanceReader):
     """Implements `MaintenanceWriter`."""
-
-    __slots__ = ()
 
     def put_fact(self, name: str, value: str) -> None:
         self._db.execute(

@@ -60,8 +60,6 @@ _ASKED = f"coalesce(substr(x.details, 1, {len(UNASKED)}), '') <> ?"
 class SqlOperationReader(SqlRepository):
     """Implements `OperationReader`."""
 
-    __slots__ = ()
-
     def _of_trail(self) -> tuple[str, list[Any]]:
         """Match by space first: operations on a subject without a partition still belong to the space."""
         space, values = self._scope.in_any_space()
@@ -145,7 +143,6 @@ def _matching_actions(wanted: OperationFilter) -> frozenset[Action]:
 class SqlOperationWriter(SqlOperationReader):
     """Implements `OperationWriter`."""
 
-    __slots__ = ()
     _scope: WriteScope
 
     def add(self, operation: Operation) -> None:

@@ -13,8 +13,6 @@ R = TypeVar("R", covariant=True)
 class SqlRepository:
     """A view of the transaction's scope without state of its own: where another one is needed, it is made anew."""
 
-    __slots__ = ("_db", "_scope")
-
     def __init__(self, scope: GrantScope) -> None:
         self._scope = scope
         self._db = scope.database
@@ -34,5 +32,6 @@ class Lazy(Generic[R]):
         self._name = name
 
     def __get__(self, instance: Any, owner: type) -> R:
-        made = instance.__dict__[self._name] = self._make(instance.scope)
+        made = self._make(instance.scope)
+        setattr(instance, self._name, made)
         return made

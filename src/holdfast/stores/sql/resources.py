@@ -61,8 +61,6 @@ def count_resources(scope: GrantScope) -> int:
 class SqlResourceReader(SqlRepository):
     """Implements `ResourceReader`."""
 
-    __slots__ = ()
-
     def find(self, resource_id: str) -> Resource | None:
         within, values = self._scope.within(keyed=True)
         row = self._db.execute(f"{_SELECT} WHERE r.id = ? AND {within}", [resource_id, *values]).fetchone()
@@ -116,7 +114,6 @@ class SqlResourceReader(SqlRepository):
 class SqlResourceWriter(SqlResourceReader):
     """Implements `ResourceWriter`."""
 
-    __slots__ = ()
     _scope: WriteScope
 
     def add(self, resource: Resource, chunks: Sequence[NewRevision], embedder: str, analyzer: int) -> None:

@@ -45,8 +45,6 @@ def count_users(scope: GrantScope) -> int:
 class SqlUserReader(SqlRepository):
     """Implements `UserReader`."""
 
-    __slots__ = ()
-
     def find(self, user_id: str, kind: ActorKind = ActorKind.USER) -> tuple[User, bytes] | None:
         reach, values = _among_users(self._scope)
         row = self._db.execute(
@@ -73,8 +71,6 @@ class SqlUserReader(SqlRepository):
 
 class SqlUserWriter(SqlUserReader):
     """Implements `UserWriter`."""
-
-    __slots__ = ()
 
     def put(self, user: User, key_digest: bytes) -> None:
         if self._scope.grant.partitions is not None or not (

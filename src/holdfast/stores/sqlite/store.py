@@ -66,7 +66,7 @@ class SqliteStore:
         if not self._writer.audit(operation):
             await run_in_thread(self._writer.wait_for_room)
 
-    async def audited(self) -> None:
+    async def wait_for_audits(self) -> None:
         if self._writer.owes_audits:
             await self._writer.submit(storewide_grant(), lambda transaction: None)
 

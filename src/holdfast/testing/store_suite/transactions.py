@@ -222,9 +222,9 @@ class TransactionContract:
         rows = [scribe.operation(each) for each in (ANA, SPACE.scope) * 5]
         for count, row in enumerate(rows, start=1):
             await store.audit(row)
-            await store.audited()
+            await store.wait_for_audits()
             assert list(await store.read(EVERYTHING, lambda r: r.operations.page())) == rows[:count][::-1]
-        await store.audited()
+        await store.wait_for_audits()
 
     @scenario
     async def test_very_many_audit_rows_are_all_written(self, store: Store) -> None:
@@ -265,7 +265,7 @@ class TransactionContract:
             with pytest.raises(StoreClosed):
                 await store.audit(scribe.operation(ANA))
             with pytest.raises(StoreClosed):
-                await store.audited()
+                await store.wait_for_audits()
             with pytest.raises(StoreClosed):
                 await store.scrub()
         await store.close()

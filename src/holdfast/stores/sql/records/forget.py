@@ -23,7 +23,6 @@ _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE 
 
 
 class RecordForgetter(SqlRepository):
-    __slots__ = ()
     _scope: WriteScope
 
     def forget(self, plan: ForgetPlan, at: datetime) -> tuple[int, int]:

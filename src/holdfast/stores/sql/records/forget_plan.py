@@ -28,8 +28,6 @@ TOOK_PLACE = (
 
 
 class ForgetPlanner(SqlRepository):
-    __slots__ = ()
-
     def plan(self, target: ForgetTarget) -> ForgetPlan:
         named = self._find_named(target)
         messages = {number: record_id for number, record_id, kind in named if kind == rows.MESSAGE}

@@ -27,8 +27,6 @@ from holdfast.stores.sql.repository import SqlRepository
 class SqlRecordReader(SqlRepository):
     """Implements `RecordReader`."""
 
-    __slots__ = ()
-
     def fetch(self, numbers: Sequence[int]) -> dict[int, Record]:
         found: list[Any] = []
         for condition, named in self._scope.among("r.number", list(numbers)):

@@ -36,7 +36,6 @@ _AS_BEFORE = (
 class SqlRecordWriter(SqlRecordReader):
     """Implements `RecordWriter`."""
 
-    __slots__ = ()
     _scope: WriteScope
 
     def in_slot(self, scope: Scope, slot: str) -> Record | None:

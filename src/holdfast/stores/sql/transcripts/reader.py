@@ -43,8 +43,6 @@ from holdfast.stores.sql.transcripts.rows import (
 class SqlTranscriptReader(SqlRepository):
     """Implements `TranscriptReader`."""
 
-    __slots__ = ()
-
     def _thread(self, thread: Scope) -> int | None:
         """Return the conversation's number; None if it does not exist, or the grant does not reach it."""
         granted = self._scope.grant.scope

@@ -64,7 +64,6 @@ _Key = tuple[str, bytes]
 class SqlTranscriptWriter(SqlTranscriptReader):
     """Implements `TranscriptWriter`."""
 
-    __slots__ = ()
     _scope: WriteScope
 
     def _thread(self, thread: Scope) -> int | None:
