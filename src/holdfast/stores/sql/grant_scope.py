@@ -133,6 +133,14 @@ class GrantScope:
         """Match rows of the grant's space if the grant reaches the whole of it, else none."""
         return self.in_any_space(alias) if self.grant.partitions is None else ("FALSE", [])
 
+    def within_space(self) -> tuple[str, list[Any]]:
+        """Match rows `x` of the grant. By space first: a job or operation without a partition still belongs to it."""
+        space, values = self.in_any_space()
+        if self.grant.partitions is not None:
+            reach, numbers = self.reach("x")
+            space, values = f"{space} AND {reach}", [*values, *numbers]
+        return self.within_scope_of("x", (space, values))
+
     def whole_space(self) -> str:
         """Return the grant's space; refuse a grant that is not over the whole of it."""
         if self.grant.partitions is not None or self.grant.everywhere:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from holdfast.domain.contract import LookupKeys, lookup_keys
 from holdfast.domain.ids import JOB, JobId
@@ -66,23 +65,15 @@ def _filter_columns(job: NewJob | Job) -> LookupKeys:
 class SqlJobReader(SqlRepository):
     """Implements `JobReader`."""
 
-    def _of_jobs(self) -> tuple[str, list[Any]]:
-        """Match by space first: jobs without a partition still belong to the space."""
-        space, values = self._scope.in_any_space()
-        if self._scope.grant.partitions is not None:
-            reach, numbers = self._scope.reach("x")
-            space, values = f"{space} AND {reach}", [*values, *numbers]
-        return self._scope.within_scope_of("x", (space, values))
-
     def find(self, job_id: str) -> Job | None:
-        within, values = self._of_jobs()
+        within, values = self._scope.within_space()
         row = self._db.execute(
             f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.id = ?", [*values, job_id]
         ).fetchone()
         return rows.job(row) if row else None
 
     def find_for_delivery(self, delivery_id: str) -> Job | None:
-        within, values = self._of_jobs()
+        within, values = self._scope.within_space()
         row = self._db.execute(
             f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.kind = 'deliver' AND x.record_ids = ?{_OPEN}",
             [*values, json.dumps([delivery_id])],
@@ -90,7 +81,7 @@ class SqlJobReader(SqlRepository):
         return rows.job(row) if row else None
 
     def retried_ids(self, job_ids: Collection[str]) -> frozenset[str]:
-        within, values = self._of_jobs()
+        within, values = self._scope.within_space()
         return frozenset(
             row[0]
             for condition, named in self._scope.among("x.retry_of", list(job_ids))
@@ -102,7 +93,7 @@ class SqlJobReader(SqlRepository):
     def page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         if self._scope.grant.partitions is not None and not self._scope.partitions():
             return []  # nothing was ever stored there
-        query = PageQuery(self._of_jobs())
+        query = PageQuery(self._scope.within_space())
         for part in ("agent", "project", "issue", "run", "binding", "hook"):
             query.require(**{part: getattr(wanted, part)})
         if wanted.kinds is not None:
@@ -233,7 +224,7 @@ class SqlJobWriter(SqlJobReader):
         return self.find(self._queue_again(replace(job, record_ids=remaining), now, now))
 
     def cancel(self, job_id: JobId, now: datetime) -> Job | None:
-        within, values = self._of_jobs()
+        within, values = self._scope.within_space()
         cancelled = self._db.execute(
             "UPDATE jobs AS x SET status = 'cancelled', finished_at = ?, lease_until = NULL"
             f" WHERE {within} AND x.id = ? AND x.status IN ('queued', 'running')",

@@ -60,16 +60,8 @@ _ASKED = f"coalesce(substr(x.details, 1, {len(UNASKED)}), '') <> ?"
 class SqlOperationReader(SqlRepository):
     """Implements `OperationReader`."""
 
-    def _of_trail(self) -> tuple[str, list[Any]]:
-        """Match by space first: operations on a subject without a partition still belong to the space."""
-        space, values = self._scope.in_any_space()
-        if self._scope.grant.partitions is not None:
-            reach, numbers = self._scope.reach("x")
-            space, values = f"{space} AND {reach}", [*values, *numbers]
-        return self._scope.within_scope_of("x", (space, values))
-
     def find(self, operation_id: str) -> Operation | None:
-        within, values = self._of_trail()
+        within, values = self._scope.within_space()
         acted, actions = self._of_actions()
         row = self._db.execute(
             f"SELECT {rows.OPERATION_COLUMNS} FROM operations x WHERE {within} AND {acted} AND x.id = ?",
@@ -88,7 +80,7 @@ class SqlOperationReader(SqlRepository):
     def page(
         self, wanted: OperationFilter = ALL_OPERATIONS, before: str | None = None, limit: int = 100
     ) -> Sequence[Operation]:
-        query = PageQuery(self._of_trail())
+        query = PageQuery(self._scope.within_space())
         for part in ("agent", "project", "issue", "run", "binding", "source_kind", "outcome"):
             query.require(**{part: getattr(wanted, part)})
         if wanted.type is not None or wanted.action is not None or wanted.of_memory:
