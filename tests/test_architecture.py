@@ -6,13 +6,16 @@ Read from the source by `ast`; each failure names the offender.
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 import holdfast
 from holdfast import errors
@@ -82,6 +85,8 @@ ALLOWED: dict[str, set[str]] = {
 SEES_EVERYTHING = {"app", "__init__", "__main__"}
 MAX_FUNCTION_LINES = 60
 MAX_MODULE_LINES = 500
+MAX_METHODS = 45
+MAX_DEPTH = 4
 _STATEMENT = re.compile(
     r"\b(SELECT\s.+\sFROM\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|CREATE\s+(TABLE|INDEX)\s"
     r"|PRAGMA\s+\w|BEGIN\s+IMMEDIATE)",
@@ -266,6 +271,56 @@ def test_no_module_is_longer_than_five_hundred_lines() -> None:
     written = MODULES.keys() - DATA - GENERATED
     lengths = {name: len(MODULES[name].read_text("utf-8").splitlines()) for name in written}
     assert not {name: lines for name, lines in lengths.items() if lines > MAX_MODULE_LINES}
+
+
+# --- classes --------------------------------------------------------------------------------------------------------
+
+# Many methods are right in two kinds of class: a conformance suite has one per promise, and a public face one per call.
+SUITES = {"ProviderContract", "StoreContract", "DurableStoreContract"}
+FACES = {"ControlPlane", "AsyncControlPlane"}
+
+
+@cache
+def classes() -> list[type]:
+    """Every class that a module of the package defines."""
+    names = [found.name for found in pkgutil.walk_packages(holdfast.__path__, "holdfast.")]
+    modules = [importlib.import_module(name) for name in names if name != "holdfast.plane"]  # deprecated
+    return [
+        found
+        for module in modules
+        for _, found in inspect.getmembers(module, inspect.isclass)
+        if found.__module__ == module.__name__
+    ]
+
+
+def ours(found: type) -> bool:
+    return found.__module__.split(".")[0] == "holdfast"
+
+
+def methods_of(found: type) -> set[str]:
+    """The names of all functions and properties that our own classes give it."""
+    kinds = (FunctionType, classmethod, staticmethod, property)
+    return {
+        name
+        for each in found.__mro__
+        if ours(each)
+        for name, member in vars(each).items()
+        if isinstance(member, kinds) and not hasattr(object, name)
+    }
+
+
+def depth_of(found: type) -> int:
+    return 1 + max((depth_of(base) for base in found.__bases__ if ours(base)), default=0)
+
+
+def test_no_class_has_more_methods_than_a_reader_can_hold() -> None:
+    counts = {found: len(methods_of(found)) for found in classes() if found.__name__ not in SUITES | FACES}
+    assert counts
+    assert not {f"{found.__module__}.{found.__name__}": n for found, n in counts.items() if n > MAX_METHODS}
+
+
+def test_no_hierarchy_is_deeper_than_four() -> None:
+    assert not {f"{found.__module__}.{found.__name__}" for found in classes() if depth_of(found) > MAX_DEPTH}
 
 
 def test_every_module_says_what_it_owns() -> None:

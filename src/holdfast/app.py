@@ -111,7 +111,7 @@ class Engine:
 
     async def actor_of(self, key: str) -> Actor | None:
         digest = key_digest(key)
-        found = await self._core.store.read(storewide_grant(), lambda reader: reader.user_with_key(digest))
+        found = await self._core.store.read(storewide_grant(), lambda reader: reader.users.find_by_key(digest))
         return None if found is None or found.revoked_at is not None else found.actor
 
     async def present(self, profile: Profile, backend: Backend, space: str) -> None:
@@ -230,7 +230,7 @@ async def _store_and_embedder(
     if chosen is not None:
         return store, chosen
     try:
-        made_by = await store.read(storewide_grant(), lambda reader: reader.fact(INDEXED_BY))
+        made_by = await store.read(storewide_grant(), lambda reader: reader.maintenance.fact(INDEXED_BY))
         if made_by is None or made_by.partition(":")[0] == settings.embedder:
             return store, _make_embedder(None, settings)
         unnamed = UnnamedEmbedder(made_by.rpartition("/")[0], redact_location(location))
@@ -252,16 +252,16 @@ async def _update_indexes(core: Core) -> None:
 
 
 async def _queue_reembedding(core: Core) -> None:
-    made_by = await core.store.read(storewide_grant(), lambda reader: reader.fact(INDEXED_BY))
+    made_by = await core.store.read(storewide_grant(), lambda reader: reader.maintenance.fact(INDEXED_BY))
     if made_by == index_identity(core):
         return
 
     def queue(transaction: Transaction) -> None:
         if made_by is None:
-            transaction.put_fact(INDEXED_BY, index_identity(core))
+            transaction.maintenance.put_fact(INDEXED_BY, index_identity(core))
         else:
             job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
-            transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+            transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
     await core.store.write(storewide_grant(), queue)
 

@@ -66,7 +66,7 @@ def _taken_and_left(path: Path) -> None:
         engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
         now, ended = datetime.now(UTC), timedelta(seconds=-1)
         try:
-            await engine._core.store.write(storewide_grant(), lambda t: t.claim(frozenset(JobKind), now, ended))
+            await engine._core.store.write(storewide_grant(), lambda t: t.jobs.claim(frozenset(JobKind), now, ended))
         finally:
             await engine.close()
 

@@ -125,7 +125,7 @@ def test_what_a_worker_does_for_a_hook_is_found_with_the_emission_and_so_are_its
     for wanted in finds:
         actions = sorted(row.action for row in found(desk, run, wanted))
         assert actions == ["capture", "deliver_hook", "deliver_hook"], wanted
-        jobs = run(store.read(storewide_grant(), lambda r, w=wanted: r.jobs_page(JobFilter(**w), AT, None, 9)))  # type: ignore[misc]
+        jobs = run(store.read(storewide_grant(), lambda r, w=wanted: r.jobs.page(JobFilter(**w), AT, None, 9)))  # type: ignore[misc]
         assert [job.kind for job in jobs] == ["deliver", "deliver"], wanted
 
 

@@ -524,5 +524,5 @@ def test_a_cost_is_not_written_into_another_company(desk: Desk, runner: asyncio.
     foreign = Scope(space=OTHER)
     event = CostEvent(CostEventId("cost_1"), None, None, foreign, METERED, 5, "USD", False, core.clock.now())
     with pytest.raises(AccessDenied):
-        runner.run(core.store.write(grant, lambda transaction: transaction.add_cost(event)))
+        runner.run(core.store.write(grant, lambda transaction: transaction.costs.add(event)))
     assert runner.run(ledger(desk, foreign)) == []

@@ -302,7 +302,7 @@ def test_failures_are_counted_when_the_last_try_has_come_to_nothing(
 
     async def queue() -> None:
         job_id = JobId(core.ids.new(ids.JOB))
-        await core.store.write(storewide_grant(), lambda t: t.enqueue(job_id, NewJob(kind, BOT), core.clock.now()))
+        await core.store.write(storewide_grant(), lambda t: t.jobs.enqueue(job_id, NewJob(kind, BOT), core.clock.now()))
 
     runner.run(queue())
     for attempt in range(MAX_ATTEMPTS):

@@ -64,8 +64,8 @@ class Front:
     def rows(self) -> list[Operation]:
         async def read() -> Any:
             store = self.engine._core.store
-            await store.audited()
-            return await store.read(storewide_grant(), lambda reader: reader.operations(limit=10_000))
+            await store.wait_for_audits()
+            return await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=10_000))
 
         return list(self.runner.run(read()))[::-1]
 

@@ -70,7 +70,7 @@ class Lives:
         self.run(self.desk.do(hook))
 
     def take(self) -> None:
-        held = self.write(lambda t: t.claim(frozenset(JobKind), self.clock.now(), LEASE))
+        held = self.write(lambda t: t.jobs.claim(frozenset(JobKind), self.clock.now(), LEASE))
         self.held += [] if held is None else [held]
 
     def end(self) -> None:
@@ -86,12 +86,12 @@ class Lives:
 
         def change(transaction: Transaction) -> None:
             if how == "later":
-                transaction.retry(job, now, now + timedelta(seconds=2), "no luck")
+                transaction.jobs.retry(job, now, now + timedelta(seconds=2), "no luck")
                 return
-            transaction.finish(job, JobStatus(how), now, "no luck" if how == "failed" else None)
+            transaction.jobs.finish(job, JobStatus(how), now, "no luck" if how == "failed" else None)
             became = HookDeliveryStatus.DELIVERED if how == "succeeded" else HookDeliveryStatus.DEAD
             if job.kind is JobKind.DELIVER and told < 0.8:
-                transaction.end_delivery(DeliveryId(job.record_ids[0]), became, now, None, None, tried=True)
+                transaction.deliveries.end(DeliveryId(job.record_ids[0]), became, now, None, None, tried=True)
 
         with contextlib.suppress(LeaseLost):  # it was cancelled or taken over, so nothing changed
             self.write(change)

@@ -129,7 +129,7 @@ def fill(world: World, mine: Company) -> None:
         NOW,
     )
     grant = authorize(SYSTEM, Action.CAPTURE, mine.bot)
-    world.runner.run(core.store.write(grant, lambda transaction: transaction.add_cost(event)))
+    world.runner.run(core.store.write(grant, lambda transaction: transaction.costs.add(event)))
     job = world.do(jobs.ListControlJobs(mine.whole), mine.operator).items[0]
     mine.found |= {
         "key": key,

@@ -39,7 +39,7 @@ async def recovered(location: str) -> tuple[list[Delivery], list[str], list[str]
         await engine.crew.drain()
         page = await do(engine, ListDeliveries(WHOLE))
         kept = await do(engine, ListRecords(BOT, binding_key="default"))
-        rows = await engine._core.store.read(storewide_grant(), lambda reader: reader.operations())
+        rows = await engine._core.store.read(storewide_grant(), lambda reader: reader.operations.page())
         outcomes = [row.outcome for row in rows if row.action is Action.CAPTURE]
         return list(page.items), [each.text for each in kept.result.items], outcomes[::-1]
 

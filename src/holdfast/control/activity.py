@@ -25,6 +25,6 @@ class ListActivity(CompanyPage[None, ActivityPage]):
     limit: PageLimit = DEFAULT_PAGE
 
     def apply(self, reader: Reader, prepared: None) -> ActivityPage:
-        found = reader.events(self.limit + 1, ADMINISTRATIVE, self._before())
+        found = reader.events.page(self.limit + 1, ADMINISTRATIVE, self._before())
         items = [Activity(each.id, each.kind, each.at, each.record_key, each.details) for each in found]
         return ActivityPage(*self._page(items))

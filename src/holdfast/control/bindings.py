@@ -122,8 +122,8 @@ class CreateBinding(_BindingWrite[tuple[Binding, Event], Binding]):
 
     def apply(self, transaction: Transaction, prepared: tuple[Binding, Event]) -> Binding:
         binding, event = prepared
-        transaction.add_binding(binding)
-        transaction.append_event(event)
+        transaction.bindings.add(binding)
+        transaction.events.append(event)
         return binding
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
@@ -191,9 +191,9 @@ class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
             created_at=there.created_at or prepared.now,
             updated_at=prepared.now,
         )
-        transaction.put_binding(changed)
+        transaction.bindings.replace(changed)
         for kind, details in _change_events(there, changed):
-            transaction.append_event(activity_event(prepared.core, prepared.grant, kind, self.key, details))
+            transaction.events.append(activity_event(prepared.core, prepared.grant, kind, self.key, details))
         return changed
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
@@ -217,8 +217,8 @@ class DeleteBinding(_BindingWrite[tuple[datetime, Event], None]):
     def apply(self, transaction: Transaction, prepared: tuple[datetime, Event]) -> None:
         at, event = prepared
         _require_binding(transaction, self.key)
-        transaction.remove_binding(self.key, at)
-        transaction.append_event(event)
+        transaction.bindings.remove(self.key, at)
+        transaction.events.append(event)
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> None:
         return None
@@ -244,9 +244,9 @@ class SetTarget(_BindingWrite[Event, Target]):
     def apply(self, transaction: Transaction, prepared: Event) -> Target:
         _require_binding(transaction, self.key)
         target = Target(self.kind, self.target_id, self.key)
-        if target not in transaction.targets((self.target_id,)):
-            transaction.set_target(target)
-            transaction.append_event(prepared)
+        if target not in transaction.bindings.targets((self.target_id,)):
+            transaction.bindings.set_target(target)
+            transaction.events.append(prepared)
         return target
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Target:
@@ -270,14 +270,15 @@ class ClearTarget(CompanyWrite[bool]):
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> bool:
         core, grant = prepared
         bound = {
-            (target.kind, target.target_id): target.binding_key for target in transaction.targets((self.target_id,))
+            (target.kind, target.target_id): target.binding_key
+            for target in transaction.bindings.targets((self.target_id,))
         }
         key = bound.get((self.kind, self.target_id))
         if key is None:
             return False
-        transaction.clear_target(self.kind, self.target_id)
+        transaction.bindings.clear_target(self.kind, self.target_id)
         kind = EventKind.DEFAULT_CLEARED if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_CLEARED
-        transaction.append_event(activity_event(core, grant, kind, key, {"target": self.target_id}))
+        transaction.events.append(activity_event(core, grant, kind, key, {"target": self.target_id}))
         return True
 
     def replay_state(self, result: bool) -> dict[str, Any]:
@@ -299,7 +300,7 @@ class ListBindings(CompanyRead[None, BindingList]):
     scope: Scope
 
     def apply(self, reader: Reader, prepared: None) -> BindingList:
-        return BindingList(tuple(reader.bindings()), tuple(reader.targets()))
+        return BindingList(tuple(reader.bindings.find_all()), tuple(reader.bindings.targets()))
 
     def record_count(self, result: BindingList) -> int:
         return len(result.items)
@@ -330,7 +331,7 @@ class ListTargets(CompanyRead[None, tuple[Target, ...]]):
     scope: Scope
 
     def apply(self, reader: Reader, prepared: None) -> tuple[Target, ...]:
-        return tuple(reader.targets())
+        return tuple(reader.bindings.targets())
 
     def record_count(self, result: tuple[Target, ...]) -> int:
         return len(result)
@@ -390,7 +391,7 @@ def provider_info(provider: Provider) -> ProviderInfo:
 
 
 def _require_binding(reader: Reader, key: str) -> Binding:
-    for binding in reader.bindings((key,)):
+    for binding in reader.bindings.find_all((key,)):
         return binding
     raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
 

@@ -58,8 +58,8 @@ class SummarizeCosts(CompanyRead[None, CostSummary]):
         validation.check_span(self.since, self.until)
 
     def apply(self, reader: Reader, prepared: None) -> CostSummary:
-        lines = reader.cost_summary(self.group, self.since, self.until)
-        fees = reader.finance_summary(self.since, self.until)
+        lines = reader.costs.summary(self.group, self.since, self.until)
+        fees = reader.costs.finance_summary(self.since, self.until)
         return CostSummary(self.group, self.since, self.until, tuple(lines), tuple(fees))
 
     def record_count(self, result: CostSummary) -> int:
@@ -77,7 +77,7 @@ class ListCostEvents(CompanyPage[None, CostEventPage]):
     limit: PageLimit = DEFAULT_PAGE
 
     def apply(self, reader: Reader, prepared: None) -> CostEventPage:
-        return CostEventPage(*self._page(reader.cost_events_page(self._before(), self.limit + 1)))
+        return CostEventPage(*self._page(reader.costs.page(self._before(), self.limit + 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class ListFinanceEvents(CompanyPage[None, FinanceEventPage]):
     limit: PageLimit = DEFAULT_PAGE
 
     def apply(self, reader: Reader, prepared: None) -> FinanceEventPage:
-        return FinanceEventPage(*self._page(reader.finance_events_page(self._before(), self.limit + 1)))
+        return FinanceEventPage(*self._page(reader.costs.finance_page(self._before(), self.limit + 1)))
 
 
 class _Fee(NamedTuple):
@@ -129,8 +129,8 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
 
     def apply(self, transaction: Transaction, prepared: _Fee) -> FinanceEvent:
         event = self._build_event(prepared.id, prepared.at)
-        transaction.add_finance(event)
-        transaction.append_event(prepared.event)
+        transaction.costs.add_finance(event)
+        transaction.events.append(prepared.event)
         return event
 
     def _build_event(self, fee_id: FinanceEventId, at: datetime) -> FinanceEvent:
@@ -168,7 +168,7 @@ class ListPrices(CompanyRead[None, tuple[Price, ...]]):
     scope: Scope
 
     def apply(self, reader: Reader, prepared: None) -> tuple[Price, ...]:
-        return tuple(reader.prices())
+        return tuple(reader.costs.prices())
 
     def record_count(self, result: tuple[Price, ...]) -> int:
         return len(result)
@@ -193,9 +193,9 @@ class SetPrice(Write[Event, Price]):
         return activity_event(core, grant, EventKind.PRICE_SET, _price_name(price.provider, price.model), about)
 
     def apply(self, transaction: Transaction, prepared: Event) -> Price:
-        if self.price not in transaction.prices():
-            transaction.put_price(self.price)
-            transaction.append_event(prepared)
+        if self.price not in transaction.costs.prices():
+            transaction.costs.put_price(self.price)
+            transaction.events.append(prepared)
         return self.price
 
     def replay_state(self, result: Price) -> dict[str, Any]:
@@ -227,11 +227,11 @@ class RemovePrice(Write[Event, None]):
         return activity_event(core, grant, EventKind.PRICE_REMOVED, _price_name(self.provider, self.model), about)
 
     def apply(self, transaction: Transaction, prepared: Event) -> None:
-        if not transaction.remove_price(self.provider, self.model):
+        if not transaction.costs.remove_price(self.provider, self.model):
             raise NotFound(
                 f"there is no price for {_price_name(self.provider, self.model)!r:.120} here; list the company's prices"
             )
-        transaction.append_event(prepared)
+        transaction.events.append(prepared)
 
     def replay_state(self, result: None) -> dict[str, Any]:
         return {}

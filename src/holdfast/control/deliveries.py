@@ -34,7 +34,7 @@ class ListDeliveries(CompanyPage[None, DeliveryPage]):
     limit: PageLimit = DEFAULT_PAGE
 
     def apply(self, reader: Reader, prepared: None) -> DeliveryPage:
-        return DeliveryPage(*self._page(reader.deliveries_page(self.filter, self._before(), self.limit + 1)))
+        return DeliveryPage(*self._page(reader.deliveries.page(self.filter, self._before(), self.limit + 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +89,18 @@ class DropDelivery(CompanyWrite[Delivery]):
         if found.status not in (HookDeliveryStatus.PENDING, HookDeliveryStatus.DEAD):
             raise Conflict(f"the delivery {found.id} is {found.status}; only a pending or dead delivery can be dropped")
         now = core.clock.now()
-        transaction.end_delivery(found.id, HookDeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
-        if (job := transaction.delivering(found.id)) is not None:
-            transaction.cancel_job(job.id, now)
-        transaction.append_event(activity_event(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
+        transaction.deliveries.end(found.id, HookDeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
+        if (job := transaction.jobs.find_for_delivery(found.id)) is not None:
+            transaction.jobs.cancel(job.id, now)
+        transaction.events.append(activity_event(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
         return _require_delivery(transaction, self.delivery_id)
 
 
 def revive_dead_delivery(core: Core, grant: Grant, transaction: Transaction, delivery: Delivery) -> bool:
     """Make a dead delivery pending again; return False if it is not dead."""
-    if not transaction.revive_delivery(delivery.id, core.clock.now()):
+    if not transaction.deliveries.revive(delivery.id, core.clock.now()):
         return False
-    transaction.append_event(activity_event(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
+    transaction.events.append(activity_event(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
     return True
 
 
@@ -110,11 +110,11 @@ def queue_delivery(
     """Queue a job that delivers it."""
     cause = Cause(operation_id, delivery.binding, delivery.hook, delivery.source)
     job = NewJob(JobKind.DELIVER, delivery.scope, (delivery.id,), cause)
-    transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+    transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
 def _require_delivery(reader: Reader, delivery_id: str) -> Delivery:
-    found = reader.delivery(DeliveryId(delivery_id))
+    found = reader.deliveries.find(DeliveryId(delivery_id))
     if found is None:
         raise NotFound(f"there is no delivery {delivery_id!r:.80} in this company; list its deliveries")
     return found

@@ -81,7 +81,9 @@ class EmitHook(CompanyCall[EmittedHook]):
             call.attribute(binding=found.binding.key, provider=found.binding.provider)
         deliveries = self._build_deliveries(core, hook, found)
         existing = await call.read(
-            lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id, self.scope) for each in deliveries]
+            lambda reader: [
+                reader.deliveries.find_by_hook(each.delivery.to, self.hook_id, self.scope) for each in deliveries
+            ]
         )
         for each, known in zip(deliveries, existing, strict=True):
             _check_same(each.delivery, known)
@@ -161,10 +163,12 @@ class EmitHook(CompanyCall[EmittedHook]):
     def _store_delivery(self, core: Core, call: Call, transaction: Transaction, new: NewDelivery) -> Delivery:
         ended = new.delivery.status is HookDeliveryStatus.DELIVERED
         own = replace(new.delivery, operation_id=call.operation_id if ended else None)
-        put = transaction.add_delivery(NewDelivery(own, new.payload))
+        put = transaction.deliveries.add(NewDelivery(own, new.payload))
         if put.id != own.id:
             _check_same(own, put)
-            if not _needs_delivery(own, put) or not transaction.resume_delivery(put.id, NewDelivery(own, new.payload)):
+            if not _needs_delivery(own, put) or not transaction.deliveries.resume(
+                put.id, NewDelivery(own, new.payload)
+            ):
                 if ended and put.status is HookDeliveryStatus.DROPPED:
                     raise Conflict(f"the delivery {put.id} was forgotten meanwhile; nothing of it was stored")
                 return put  # a concurrent call was faster

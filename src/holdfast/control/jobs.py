@@ -45,7 +45,7 @@ class ListControlJobs(CompanyPage[datetime, ControlJobPage]):
         return core.clock.now()
 
     def apply(self, reader: Reader, prepared: datetime) -> ControlJobPage:
-        found, cursor = self._page(reader.jobs_page(self.filter, prepared, self._before(), self.limit + 1))
+        found, cursor = self._page(reader.jobs.page(self.filter, prepared, self._before(), self.limit + 1))
         return ControlJobPage(_to_control_jobs(reader, found, prepared), cursor)
 
 
@@ -76,16 +76,16 @@ class RetryJob(CompanyWrite[ControlJob]):
         core, grant = prepared
         now = core.clock.now()
         found = _require_job(transaction, self.job_id, now)
-        again = transaction.retry_job(found.id, now) if found.retry_available else None
+        again = transaction.jobs.restart(found.id, now) if found.retry_available else None
         if again is None:
             raise Conflict(_retry_refusal(found))
         for delivery_id in _delivery_ids(found):
-            delivery = transaction.delivery(delivery_id)
+            delivery = transaction.deliveries.find(delivery_id)
             if delivery is None or not revive_dead_delivery(
                 core, grant, transaction, delivery
             ):  # a concurrent retry won
                 raise Conflict(_retry_refusal(found))
-        transaction.append_event(activity_event(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
+        transaction.events.append(activity_event(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
         return _require_job(transaction, again.id, now)
 
     async def finish(self, core: Core, result: ControlJob, operation_id: OperationId) -> ControlJob:
@@ -105,19 +105,19 @@ class CancelJob(CompanyWrite[ControlJob]):
         core, grant = prepared
         now = core.clock.now()
         found = _require_job(transaction, self.job_id, now)
-        cancelled = transaction.cancel_job(found.id, now)
+        cancelled = transaction.jobs.cancel(found.id, now)
         if cancelled is None:
             raise Conflict(f"the job {found.id} is {found.status}; only a queued or running job can be cancelled")
         # A job that a worker has claimed counts as an attempt, whatever its outcome.
         tried = cancelled.started_at is not None
         for each in _delivery_ids(found):
-            transaction.end_delivery(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
-        transaction.append_event(activity_event(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
+            transaction.deliveries.end(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
+        transaction.events.append(activity_event(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
         return _require_job(transaction, found.id, now)
 
 
 def _require_job(reader: Reader, job_id: str, now: datetime) -> ControlJob:
-    found = reader.job(job_id)
+    found = reader.jobs.find(job_id)
     if found is None:
         raise NotFound(f"there is no job {job_id!r:.80} in this scope; list the jobs")
     return _to_control_jobs(reader, (found,), now)[0]
@@ -126,9 +126,9 @@ def _require_job(reader: Reader, job_id: str, now: datetime) -> ControlJob:
 def _to_control_jobs(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJob, ...]:
     """Add each job's state and whether it can be retried. Nothing else decides that."""
     ended = [each for each in found if each.status in _ENDED_BADLY]
-    tried_again = reader.tried_again([each.id for each in ended])
+    tried_again = reader.jobs.retried_ids([each.id for each in ended])
     last = [each for each in ended if each.id not in tried_again]
-    dead = reader.dead_deliveries([carried for each in last for carried in _delivery_ids(each)])
+    dead = reader.deliveries.dead_letters([carried for each in last for carried in _delivery_ids(each)])
     retryable = {each.id for each in last if dead.issuperset(_delivery_ids(each))}
     return tuple(
         ControlJob(

@@ -37,7 +37,7 @@ class ListOperations(CompanyPage[None, OperationPage]):
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> OperationPage:
-        return OperationPage(*self._page(reader.operations_page(self.filter, self._before(), self.limit + 1)))
+        return OperationPage(*self._page(reader.operations.page(self.filter, self._before(), self.limit + 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class GetOperation(CompanyRead[None, Operation]):
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> Operation:
-        found = reader.operation(self.operation_id)
+        found = reader.operations.find(self.operation_id)
         if found is None:
             raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company; list its operations")
         return found
@@ -76,7 +76,7 @@ class GetMetrics(CompanyRead[None, MemoryMetrics]):
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> MemoryMetrics:
-        return reader.metrics(self.since, self.until)
+        return reader.operations.metrics(self.since, self.until)
 
     def record_count(self, result: MemoryMetrics) -> int:
         return 0
@@ -88,4 +88,4 @@ async def _flush_audit_rows(core: Core) -> None:
     Ignore a store that cannot be written: operators read the log exactly then.
     """
     with suppress(StoreError):
-        await core.store.audited()
+        await core.store.wait_for_audits()

@@ -90,7 +90,7 @@ class Add(Write[_PreparedAdd, Added]):
     def store_messages(self, transaction: Transaction, prepared: _PreparedAdd, cause: Cause | None = None) -> Added:
         """Store the messages. `cause` is the origin of the jobs that are queued for them."""
         core, turn = prepared.core, prepared.turn
-        stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         return Added(
             turn_id=turn.id if stored.new else None,
             conversation=self.scope.conversation or "",

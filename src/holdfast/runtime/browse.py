@@ -43,10 +43,10 @@ class Browse(Read[Core, Browsed]):
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> Browsed:
-        numbers = prepared.searcher.browse(reader, self.scope, self.wanted, self.order)
+        numbers = prepared.searcher.browse(reader.index, self.scope, self.wanted, self.order)
         ordered = numbers if self.ascending else numbers[::-1]
         page = [int(number) for number in ordered[self.offset : self.offset + self.limit]]
-        records = reader.fetch(page)
+        records = reader.records.fetch(page)
         return Browsed(tuple(records[number] for number in page if number in records), len(numbers))
 
     def record_count(self, result: Browsed) -> int:

@@ -218,7 +218,7 @@ class Call:
         def write_with_row(transaction: Transaction) -> T:
             reach("write.before")
             result = work(transaction)
-            transaction.record(self._entry.build_row(Outcome.SUCCEEDED, self._entry.touched or 0))
+            transaction.operations.add(self._entry.build_row(Outcome.SUCCEEDED, self._entry.touched or 0))
             reach("write.after")
             return result
 
@@ -310,15 +310,15 @@ class Call:
     ) -> dict[str, Any] | None:
         """Record the intent and return None; if the call is a replay, return its stored replay state."""
         key, scope = self._verb.idempotency_key, self._verb.scope
-        stored = None if key is None else transaction.answer(scope.partition, answer_key(scope, key))
+        stored = None if key is None else transaction.records.response(scope.partition, answer_key(scope, key))
         if key is None or stored is None:
-            transaction.record(self._entry.build_row(Outcome.UNKNOWN))
+            transaction.operations.add(self._entry.build_row(Outcome.UNKNOWN))
             return None
         replay_state = _load_replay_state(stored, self._verb.digest(), key, self._entry)
         self.attribute(asked=False)
         if also is not None:
             also(transaction)
-        transaction.record(self._entry.build_row(Outcome.SUCCEEDED))
+        transaction.operations.add(self._entry.build_row(Outcome.SUCCEEDED))
         return replay_state
 
     def _settle(
@@ -336,8 +336,8 @@ class Call:
             scope, entry = self._verb.scope, self._entry
             body = json.dumps({"operation_id": entry.id, **self._verb.replay_state(result)})
             answer = StoredResponse(seal_digest(self._verb.digest(), key), body)
-            transaction.keep_answer(scope.partition, answer_key(scope, key), answer, entry.started_at)
-        transaction.settle(self._entry.final_row())
+            transaction.records.put_response(scope.partition, answer_key(scope, key), answer, entry.started_at)
+        transaction.operations.settle(self._entry.final_row())
 
 
 def _accepts_key(verb: Write[Any, Any]) -> bool:
@@ -378,7 +378,7 @@ def apply_write(
         entry.attribution = replace(entry.attribution, handles=tuple(record_ids[:NAMED]))
     if also is not None:
         also(transaction, result)
-    transaction.record(entry.build_row(Outcome.SUCCEEDED, touched))
+    transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, touched))
     reach("write.after")
     return result
 
@@ -391,12 +391,12 @@ def _apply_once(
         result = verb.apply(transaction, prepared)
         return result, verb.record_count(result)
     partition, key = verb.scope.partition, answer_key(verb.scope, verb.idempotency_key)
-    stored = transaction.answer(partition, key)
+    stored = transaction.records.response(partition, key)
     if stored is None:
         result = verb.apply(transaction, prepared)
         body = json.dumps({"operation_id": entry.id, **verb.replay_state(result)})
         answer = StoredResponse(seal_digest(digest, verb.idempotency_key), body)
-        transaction.keep_answer(partition, key, answer, entry.started_at)
+        transaction.records.put_response(partition, key, answer, entry.started_at)
         entry.done_by = entry.id
         return result, verb.record_count(result)
     replay_state = _load_replay_state(stored, digest, verb.idempotency_key, entry)
@@ -430,7 +430,7 @@ def make_cost_recorder(core: Core, entry: OperationEntry, touched: int) -> Calla
         entry.costs = record_costs(transaction, core, entry.id, before.binding, entry.scope, entry.took, now)
         events = tuple(event.id for event in entry.costs)
         entry.attribution = replace(before, usage=usage, mode=attribution_of(usage), cost_events=events)
-        transaction.record(entry.build_row(Outcome.SUCCEEDED, touched))
+        transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, touched))
 
     return write
 

@@ -22,8 +22,8 @@ def seal_conversation(
     verb: Write[Any, Any], transaction: Transaction, core: Core, thread: Scope, cause: Cause | None = None
 ) -> tuple[int, tuple[JobId, ...]]:
     """Seal a conversation in a verb's transaction. Return the number of messages and the queued extraction jobs."""
-    unsealed = transaction.unsealed(thread)
-    transaction.seal(thread)
+    unsealed = transaction.transcripts.unsealed_messages(thread)
+    transaction.transcripts.seal(thread)
     return len(unsealed), tuple(
         verb.enqueue(
             transaction,

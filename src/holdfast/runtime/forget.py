@@ -39,11 +39,11 @@ async def _other_owners(core: Core, grant: Grant) -> tuple[Partition, ...]:
 
 
 def _conversation_owners(reader: Reader) -> tuple[Partition, ...]:
-    return tuple(reader.holding())
+    return tuple(reader.records.occupied_partitions())
 
 
 def _plan_forget(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Partition, ...]) -> ForgetPlan:
-    found = reader.doomed(target)
+    found = reader.records.plan_forget(target)
     missing = set(target.ids) - {*found.message_ids, *found.memory_ids}
     if missing:
         raise NotFound(f"there is no memory or message {min(missing)!r:.80} in this scope; nothing was forgotten")
@@ -122,7 +122,7 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
         if self.token not in (None, found.fingerprint):
             raise PreviewOutdated("the affected records changed since the preview; look at a new preview first")
         for record_id in self.target.ids if self.expected_revision is not None else ():
-            if (current := transaction.find(record_id)) is not None:
+            if (current := transaction.records.find(record_id)) is not None:
                 require_revision(current[1], self.expected_revision)
         return forget_planned(self, transaction, core, found)
 
@@ -143,7 +143,7 @@ def forget_planned(verb: Write[Any, Any], transaction: Transaction, core: Core, 
     """Delete the planned records in the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")
-    tombstones, remaining = transaction.forget(found, now)
+    tombstones, remaining = transaction.records.forget(found, now)
     reach("forget.after")
     # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
     verb.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))

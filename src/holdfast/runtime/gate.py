@@ -137,7 +137,9 @@ async def _record_failure(core: Core, entry: OperationEntry, error: BaseExceptio
     elif entry.written in (AuditState.INTENT, AuditState.PERHAPS):
         row = entry.unknown_row(error) if entry.asked and isinstance(error, CUT_OFF) else entry.failure_row(error)
         try:
-            await core.store.write(authorize(entry.actor, entry.action, entry.scope), lambda t: t.settle(row))
+            await core.store.write(
+                authorize(entry.actor, entry.action, entry.scope), lambda t: t.operations.settle(row)
+            )
         except RevisionConflict:
             # The intent was never written, or the call was a replay; an existing row is kept.
             await core.store.audit(row)

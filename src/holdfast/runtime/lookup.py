@@ -42,7 +42,7 @@ class Get(_NothingToPrepare, Read[None, Record]):
         checked_id(self.record_id, "record_id")
 
     def apply(self, reader: Reader, prepared: None) -> Record:
-        found = reader.find(self.record_id, self.as_of)
+        found = reader.records.find(self.record_id, self.as_of)
         if found is None:
             when = f" as of {self.as_of:%Y-%m-%d %H:%M:%S}" if self.as_of else ""
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope{when}")
@@ -64,7 +64,7 @@ class GetHistory(_NothingToPrepare, Read[None, tuple[Record, ...]]):
         checked_id(self.record_id, "record_id")
 
     def apply(self, reader: Reader, prepared: None) -> tuple[Record, ...]:
-        found = reader.revisions(self.record_id)
+        found = reader.records.revisions(self.record_id)
         if not found:
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
         return tuple(found)
@@ -94,7 +94,7 @@ class List(_NothingToPrepare, Read[None, Page]):
         if record_filter.planes is None:
             record_filter = replace(record_filter, planes=OPEN_PLANES)
         before = None if self.cursor is None else decode_cursor(self.cursor, self.query_digest())
-        rows = reader.page(record_filter, before, self.limit + 1)
+        rows = reader.records.page(record_filter, before, self.limit + 1)
         items = tuple(rows[: self.limit])
         more = len(rows) > self.limit
         return Page(items, encode_cursor(self.query_digest(), items[-1].id.partition("_")[2]) if more else None)

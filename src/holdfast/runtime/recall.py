@@ -45,7 +45,7 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
         # Only facts valid at the time of the query are recalled, unless it names another time.
         valid_at = self.wanted.valid_at or self.wanted.as_of or prepared.now
         options = replace(self.wanted, top_k=candidates, quarantined=False, valid_at=valid_at)
-        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, options)
+        ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, options)
         chosen, omitted = choose_hits(to_hits(reader, ranked.best), self.wanted.top_k)
         shown, message = reference_message(chosen, self.budget_chars)
         if len(shown) < len(chosen):

@@ -99,7 +99,7 @@ class Remember(_IndexedWrite):
 
     def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
-        transaction.add_revision(
+        transaction.records.add_revision(
             self.revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
         )
         self._queue_indexing(transaction, prepared, self.scope, memory_id)
@@ -168,7 +168,7 @@ class Correct(_IndexedWrite):
         return await prepare_text(core, grant, self.text)
 
     def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
-        found = transaction.find(self.memory_id)
+        found = transaction.records.find(self.memory_id)
         if found is not None and isinstance(found[1], Message):
             return self._supersede_message(transaction, prepared, found[1])
         old = current_memory(transaction, self.memory_id)
@@ -221,14 +221,14 @@ class Correct(_IndexedWrite):
             analysis=prepared.entry.analysis,
             vectors=prepared.entry.vectors,
         )
-        transaction.supersede(message.id, revision.recorded_at)
+        transaction.records.supersede(message.id, revision.recorded_at)
         return self._write_revision(transaction, prepared, revision)
 
     def _write_revision(
         self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
     ) -> RememberResult:
         core = prepared.core
-        transaction.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
+        transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
         self._queue_indexing(transaction, prepared, revision.scope, revision.id)
         return RememberResult(current_memory(transaction, revision.id))
 
@@ -256,7 +256,7 @@ def time_after(now: datetime, old: Record) -> datetime:
 
 
 def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:
-    found = transaction.find(memory_id)
+    found = transaction.records.find(memory_id)
     if found is None or not isinstance(found[1], MemoryRecord):
         raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
     return found[1]
@@ -264,7 +264,7 @@ def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:
 
 def _load_revisions(transaction: Transaction, memory_id: str) -> list[MemoryRecord]:
     """Load all revisions of the memory that an earlier call made."""
-    found = [memory for memory in transaction.revisions(memory_id) if isinstance(memory, MemoryRecord)]
+    found = [memory for memory in transaction.records.revisions(memory_id) if isinstance(memory, MemoryRecord)]
     if not found:
         raise NotFound("the memory that this idempotency_key made has been forgotten")
     return found

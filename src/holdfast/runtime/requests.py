@@ -131,7 +131,7 @@ class Write(Request[P, R]):
 
     def enqueue(self, transaction: Transaction, core: Core, job: NewJob) -> JobId:
         """Queue a job that this write causes, in the same commit."""
-        return transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+        return transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
 class CompositeRequest(Request[None, R]):

@@ -96,7 +96,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
             self._chunk(resource, prepared, number, text, entry)
             for number, (text, entry) in enumerate(zip(document.chunks, prepared.entries, strict=True))
         ]
-        transaction.add_resource(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
+        transaction.resources.add(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
         if not core.embedder.local:
             chunk_ids = [chunk.id for chunk in chunks]
             for start in range(0, len(chunk_ids), _CHUNKS_PER_JOB):
@@ -105,15 +105,15 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         return ResourceAdded(resource)
 
     def _find_stored(self, reader: Reader, sha256: str) -> Resource | None:
-        return reader.resource_of(self.scope, sha256, self.external_uri)
+        return reader.resources.find_file(self.scope, sha256, self.external_uri)
 
     def _is_complete(self, reader: Reader, stored: Resource | None) -> bool:
-        return stored is not None and len(reader.chunks_of(stored)) >= stored.chunks
+        return stored is not None and len(reader.resources.chunks(stored)) >= stored.chunks
 
     def _remove_remaining(self, transaction: Transaction, core: Core, stored: Resource) -> None:
         """Remove the remaining chunks of the same file, so that none is stored twice."""
-        remaining = replace(_NOTHING, memory_ids=tuple(transaction.chunks_of(stored)), resource_ids=(stored.id,))
-        transaction.forget(remaining, core.clock.now())
+        remaining = replace(_NOTHING, memory_ids=tuple(transaction.resources.chunks(stored)), resource_ids=(stored.id,))
+        transaction.records.forget(remaining, core.clock.now())
         self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
 
     def _resource(self, prepared: _PreparedResource, document: Document) -> Resource:
@@ -161,7 +161,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         return {"resource_id": result.resource.id, "reused": result.reused}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ResourceAdded:
-        found = transaction.resource(kept["resource_id"])
+        found = transaction.resources.find(kept["resource_id"])
         if found is None:
             raise NotFound("the resource that this idempotency_key made has been forgotten")
         return ResourceAdded(found, kept["reused"])
@@ -212,7 +212,7 @@ class ListResources(Pagination, Read[None, ResourcePage]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> ResourcePage:
-        return ResourcePage(*self._page(reader.resources(self._before(), self.limit + 1)))
+        return ResourcePage(*self._page(reader.resources.page(self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("resources", self.scope.given())[:16]
@@ -238,7 +238,7 @@ class DeleteResource(Write[Core, ForgetReceipt]):
 
     def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
         found = _get_resource(transaction, self.resource_id)
-        doomed = transaction.doomed(ForgetTarget(source=found.uri))
+        doomed = transaction.records.plan_forget(ForgetTarget(source=found.uri))
         return forget_planned(self, transaction, prepared, doomed)
 
     def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class DeleteResource(Write[Core, ForgetReceipt]):
 
 
 def _get_resource(reader: Reader, resource_id: str) -> Resource:
-    found = reader.resource(resource_id)
+    found = reader.resources.find(resource_id)
     if found is None:
         raise NotFound(f"there is no resource {resource_id!r:.80} in this scope")
     return found

@@ -64,7 +64,9 @@ async def prepare_query(core: Core, grant: Grant, query: str, wanted: SearchOpti
     if getattr(core.embedder, "sync_safe", False):
         # A fast local embedder: embed in the thread that ranks.
         return PreparedQuery(core, partial(_embed_query_inline, core), core.clock.now())
-    text = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
+    text = await core.store.read(
+        grant, lambda reader: core.searcher.text_to_embed(reader.index, grant.scope, query, wanted)
+    )
     try:
         made = await indexing.embed_texts(core, [text], Purpose.QUERY)
     except EmbedderUnavailable as error:
@@ -128,7 +130,7 @@ class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
         return await prepare_query(core, grant, self.query, self.wanted)
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> tuple[Hit, ...]:
-        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, self.wanted)
+        ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, self.wanted)
         return to_hits(reader, ranked.best)
 
     def record_count(self, result: tuple[Hit, ...]) -> int:
@@ -156,7 +158,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
     def apply(self, reader: Reader, prepared: PreparedQuery) -> Explanation:
         target = self._target(reader)
         ranked = prepared.core.searcher.rank(
-            reader, self.scope, self.query, prepared.vector, self.wanted, target, explained=True
+            reader.index, self.scope, self.query, prepared.vector, self.wanted, target, explained=True
         )
         understood = dict(ranked.understood)
         if prepared.by_words_only:
@@ -179,7 +181,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
     def _target(self, reader: Reader) -> int | None:
         if self.record_id is None:
             return None
-        found = reader.find(self.record_id, self.wanted.as_of) or reader.find(self.record_id)
+        found = reader.records.find(self.record_id, self.wanted.as_of) or reader.records.find(self.record_id)
         if found is None:
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
         return found[0]
@@ -210,7 +212,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
 
 
 def to_hits(reader: Reader, best: Sequence[ScoredCandidate], *, explained: bool = False) -> tuple[Hit, ...]:
-    records = reader.fetch([scored.number for scored in best])
+    records = reader.records.fetch([scored.number for scored in best])
     return tuple(
         to_hit(records[scored.number], scored.score, components(scored) if explained else ())
         for scored in best

@@ -31,8 +31,8 @@ class GetStats(_WithCore, Read[Core, Stats]):
 
     def apply(self, reader: Reader, prepared: Core) -> Stats:
         fingerprint = prepared.embedder.fingerprint
-        counts = reader.counts(fingerprint, prepared.analyzer.version)
-        return Stats(**counts, jobs=reader.job_counts(), embedder=fingerprint)
+        counts = reader.maintenance.counts(fingerprint, prepared.analyzer.version)
+        return Stats(**counts, jobs=reader.jobs.counts(), embedder=fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
 
     def apply(self, reader: Reader, prepared: Core) -> tuple[Job, ...]:
-        return tuple(reader.jobs(self.status, self.limit))
+        return tuple(reader.jobs.newest(self.status, self.limit))
 
     def record_count(self, result: tuple[Job, ...]) -> int:
         return len(result)
@@ -62,7 +62,7 @@ class Verify(_WithCore, Read[Core, Verification]):
     scope: Scope
 
     def apply(self, reader: Reader, prepared: Core) -> Verification:
-        checked, findings = reader.integrity(prepared.embedder.fingerprint)
+        checked, findings = reader.maintenance.integrity(prepared.embedder.fingerprint)
         return Verification(checked, tuple(findings))
 
 
@@ -80,7 +80,7 @@ class Rebuild(Write[Core, RebuildResult]):
         return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> RebuildResult:
-        records = transaction.mark_stale()
+        records = transaction.index.mark_stale()
         self.enqueue(transaction, prepared, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         return RebuildResult(records, records)
 
@@ -88,7 +88,7 @@ class Rebuild(Write[Core, RebuildResult]):
         await core.drain()
         grant = authorize(SYSTEM, Action.WORK, self.scope)
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
-        counts = await core.store.read(grant, lambda reader: reader.counts(fingerprint, version))
+        counts = await core.store.read(grant, lambda reader: reader.maintenance.counts(fingerprint, version))
         return replace(result, pending_vectors=counts["pending_vectors"])
 
     def record_count(self, result: RebuildResult) -> int:

@@ -83,13 +83,13 @@ class CreateUser(Write[_NewKey, Issued]):
         return _NewKey(core.clock.now(), KEY_PREFIXES[self.kind] + secrets.token_urlsafe(_KEY_BYTES))
 
     def apply(self, transaction: Transaction, prepared: _NewKey) -> Issued:
-        found = transaction.user(self.user_id, self.kind)
+        found = transaction.users.find(self.user_id, self.kind)
         if found is None:
             if self.must_exist:
                 raise _no_such_user(self.kind, self.user_id)
             user = User(self.user_id, self.scope.space, prepared.now, kind=self.kind, role=self._first_role())
             user = replace(user, subjects=self.subjects or frozenset())
-            transaction.put_user(user, key_digest(prepared.key))
+            transaction.users.put(user, key_digest(prepared.key))
             return Issued(user, prepared.key, created=True)
         user, digest = found
         if self._holds_key(digest) and user.revoked_at is None:
@@ -103,7 +103,7 @@ class CreateUser(Write[_NewKey, Issued]):
             role=user.role if self.role is None else self.role,
             subjects=user.subjects if self.subjects is None else self.subjects,
         )
-        transaction.put_user(user, key_digest(prepared.key))
+        transaction.users.put(user, key_digest(prepared.key))
         return Issued(user, prepared.key, rotated=True)
 
     def _first_role(self) -> ActorRole | None:
@@ -144,13 +144,13 @@ class RevokeUser(Write[datetime, User]):
         return core.clock.now()
 
     def apply(self, transaction: Transaction, prepared: datetime) -> User:
-        found = transaction.user(self.user_id, self.kind)
+        found = transaction.users.find(self.user_id, self.kind)
         if found is None:
             raise _no_such_user(self.kind, self.user_id)
         user, digest = found
         if user.revoked_at is None:
             user = replace(user, revoked_at=prepared)
-            transaction.put_user(user, digest)
+            transaction.users.put(user, digest)
         return user
 
     def replay_state(self, result: User) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class ListUsers(Pagination, Read[None, UserPage]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> UserPage:
-        return UserPage(*self._page(reader.users(self._before(), self.limit + 1, self.kind)))
+        return UserPage(*self._page(reader.users.page(self._before(), self.limit + 1, self.kind)))
 
     def _query(self) -> str:
         of_others = () if self.kind is ActorKind.USER else (self.kind,)
@@ -193,7 +193,7 @@ class ListUsers(Pagination, Read[None, UserPage]):
 
 
 def _get_user(transaction: Transaction, kind: ActorKind, user_id: str) -> User:
-    found = transaction.user(user_id, kind)
+    found = transaction.users.find(user_id, kind)
     if found is None:
         raise _no_such_user(kind, user_id)
     return found[0]

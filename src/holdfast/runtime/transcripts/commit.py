@@ -84,10 +84,10 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
             prepared.started_at,
         )
         try:
-            stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+            stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         except DuplicateId:
             # Most turns are new, so existing turns are looked up only here. Nothing was written yet.
-            existing = transaction.turn(thread, self.turn_id)
+            existing = transaction.transcripts.turn(thread, self.turn_id)
             if existing is None:
                 raise
             return self._repeat(transaction, prepared, thread, existing)
@@ -176,7 +176,7 @@ def skipped_report(
     turn_id: str = "",
 ) -> MemoryTranscriptCommitReport:
     """Report a turn of which nothing was committed."""
-    last = reader.last_turns(thread, 1)
+    last = reader.transcripts.last_turns(thread, 1)
     count = last[-1].sequence if last else 0
     message_ids: tuple[MessageId, ...] = () if there is None else tuple(message.id for message in there.messages)
     return MemoryTranscriptCommitReport(

@@ -93,7 +93,7 @@ class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
 
     def _turns(self, reader: Reader, thread: Scope) -> tuple[ArchivedTurn, ...]:
         most = min(self.governance.budget.transcript.page_size, MOST_TURNS)
-        found = reader.last_turns(thread, most)
+        found = reader.transcripts.last_turns(thread, most)
         if not found:
             raise NotFound(f"there is no conversation {thread.conversation!r:.80} here; nothing was exported")
         view = View.RAW_OWNER_ONLY if self.request.include_private else View.EXPORT
@@ -108,10 +108,10 @@ class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
         most = MOST_MEMORIES[TransferMode(self.request.mode)]
         memories: list[ArchivedMemory] = []
         before: str | None = None
-        while len(memories) < most and (page := reader.page(memory_filter, before, _PAGE)):
+        while len(memories) < most and (page := reader.records.page(memory_filter, before, _PAGE)):
             before = page[-1].id.partition("_")[2]
             own = [item for item in page if isinstance(item, MemoryRecord) and item.scope.partition == partition]
-            links = reader.links([memory.id for memory in own]) if messages else {}
+            links = reader.records.links([memory.id for memory in own]) if messages else {}
             memories += [_current_revision(memory, links, messages) for memory in own]
         return memories[:most]
 

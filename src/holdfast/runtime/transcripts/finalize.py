@@ -142,7 +142,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
 
     def _tail(self, reader: Reader, thread: Scope) -> Sequence[Utterance]:
         """The last messages: enough to find the people's messages among tool output."""
-        return reader.tail(thread, 2 * len(self.messages) + 32)
+        return reader.transcripts.tail(thread, 2 * len(self.messages) + 32)
 
     def apply(self, transaction: Transaction, prepared: _PreparedFinalize) -> FinalizeReport:
         core, started_at = prepared.core, prepared.started_at
@@ -190,7 +190,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
                 )
             first = matched
         if first == len(self.messages):
-            existing = parts or reader.last_turns(thread, 1)
+            existing = parts or reader.transcripts.last_turns(thread, 1)
             return _FinalizePlan(
                 first, self.turn_id, SkippedReason.ALREADY_COMMITTED, existing[-1] if existing else None
             )
@@ -200,7 +200,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         """The turns already committed under this id: the first one and its later parts."""
         parts: list[TranscriptTurn] = []
         while len(parts) < _MAX_PARTS:
-            found = reader.turn(thread, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
+            found = reader.transcripts.turn(thread, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
             if found is None:
                 break
             parts.append(found)
@@ -220,7 +220,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         turn = new_turn(
             core, thread, plan.turn_id, zip(new, entries, strict=True), self.circumstances, prepared.started_at
         )
-        stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
         queue_indexing(transaction, core, thread, waiting)
         return commit_report(self.action, transaction, core, thread, prepared.started_at, plan.turn_id, stored)

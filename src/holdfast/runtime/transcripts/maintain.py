@@ -154,7 +154,7 @@ def _choose_messages(reader: Reader, thread: Scope, request: MemoryMaintainReque
     """Return the messages of the requested turn, or the reason why there are none."""
     quoted = {(Role.USER, request.user_content), (Role.ASSISTANT, request.reply_content)}
     quotes = {(role, text) for role, text in quoted if text is not None}
-    turns = reader.last_turns(thread, _LAST_TURNS if quotes else 1)
+    turns = reader.transcripts.last_turns(thread, _LAST_TURNS if quotes else 1)
     for turn in reversed(turns):
         spoken = {(message.role, message.text) for message in turn.messages}
         if quotes <= spoken and turn.state is TranscriptState.ACTIVE:
@@ -170,7 +170,7 @@ def _choose_messages(reader: Reader, thread: Scope, request: MemoryMaintainReque
 
 def _load_attempt(reader: Reader, base: JobId) -> tuple[Job | None, LearningOutcome | None]:
     """Return the newest attempt at the job, and its outcome."""
-    attempts = [job for job in reader.jobs(None, _JOBS_LOOKED_AT) if job.id.partition(".")[0] == base]
+    attempts = [job for job in reader.jobs.newest(None, _JOBS_LOOKED_AT) if job.id.partition(".")[0] == base]
     if not attempts:
         return None, None
     newest = max(attempts, key=lambda job: job.attempt)

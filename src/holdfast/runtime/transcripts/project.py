@@ -151,7 +151,7 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         top_k = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
         # Only facts that are valid now.
         options = self.sight.search_options(thread, top_k, prepared.now, private=gate.open)
-        return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, options)
+        return prepared.core.searcher.rank(reader.index, self.scope, self.request.user_query, prepared.vector, options)
 
     def _block(
         self, reader: Reader, ranked: RankedCandidates, lately: RecentConversation
@@ -175,7 +175,9 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         if thread is None or not limit:
             return RecentConversation()
         # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
-        shown = redact_turns(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
+        shown = redact_turns(
+            reader.transcripts.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript
+        )
         messages = [
             RecentMessage(message.id, message.role, message.text, message.authority)
             for turn in shown.turns

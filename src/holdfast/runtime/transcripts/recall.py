@@ -72,7 +72,7 @@ def recall(
     top_k = limit * _CANDIDATES_PER_PLACE + MAX_PROCEDURAL_HITS
     # Only facts that are valid now.
     options = sight.search_options(thread, top_k, prepared.now)
-    ranked = prepared.core.searcher.rank(reader, sight.scope, query, prepared.vector, options)
+    ranked = prepared.core.searcher.rank(reader.index, sight.scope, query, prepared.vector, options)
     found = to_hits(reader, ranked.best)
     procedural = [hit for hit in found if hit.kind is HitKind.MEMORY and hit.plane is Plane.PROCEDURAL]
     rest = [hit for hit in found if hit.plane is not Plane.PROCEDURAL]

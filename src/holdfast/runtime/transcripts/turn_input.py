@@ -170,7 +170,7 @@ def queue_indexing(transaction: Transaction, core: Core, scope: Scope, waiting: 
     """Queue jobs that make the missing vectors of these messages."""
     now = core.clock.now()
     return tuple(
-        transaction.enqueue(
+        transaction.jobs.enqueue(
             JobId(core.ids.new(ids.JOB)),
             NewJob(JobKind.INDEX, scope, tuple(waiting[start : start + _JOB_MESSAGES])),
             now,

@@ -230,7 +230,7 @@ class _Lane:
             except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
                 request.error = error
                 session.roll_back_to(held)
-        request.recorded = transaction.recorded
+        request.recorded = transaction.scope.proof
 
     def _discard(self) -> None:
         if self._session is not None:

@@ -23,10 +23,11 @@ from holdfast.loops import run_in_thread
 from holdfast.pool import ThreadPool
 from holdfast.ports import Reader, Transaction
 from holdfast.stores.pending_result import PendingResult
+from holdfast.stores.sql.reader import SqlReader
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.errors import translating
 from holdfast.stores.sqlite.nearest import GraphBuild, GraphFolder
-from holdfast.stores.sqlite.reader import SqliteReader
+from holdfast.stores.sqlite.reader import SqliteReadScope
 from holdfast.stores.sqlite.transaction import SqliteTransaction
 from holdfast.stores.sqlite.writer import SqliteWriter
 
@@ -65,7 +66,7 @@ class SqliteStore:
         if not self._writer.audit(operation):
             await run_in_thread(self._writer.wait_for_room)
 
-    async def audited(self) -> None:
+    async def wait_for_audits(self) -> None:
         if self._writer.owes_audits:
             await self._writer.submit(storewide_grant(), lambda transaction: None)
 
@@ -167,7 +168,7 @@ def _read(
 ) -> Any:
     connection.execute("BEGIN")
     try:
-        return work(SqliteReader(connection, grant, shelf))
+        return work(SqlReader(SqliteReadScope(connection, grant, shelf)))
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

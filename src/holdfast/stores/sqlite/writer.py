@@ -21,9 +21,10 @@ from holdfast.failpoints import reach
 from holdfast.stores.audit_buffer import AuditBuffer
 from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sql.operation_log import record_operation
 from holdfast.stores.sqlite.busy_retry import begin_immediate
 from holdfast.stores.sqlite.errors import is_busy, translate_error
-from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
+from holdfast.stores.sqlite.transaction import SqliteTransaction
 from holdfast.stores.writer_queue import WriterQueue, WriterTask
 
 MAX_BATCH = 1_000

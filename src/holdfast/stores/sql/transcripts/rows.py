@@ -1,4 +1,4 @@
-"""Convert rows of a turn to domain values. A host's data about a turn is one text, its words."""
+"""Read rows of turns, and convert them to domain values. A host's data about a turn is one text, its words."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from holdfast.domain.transcript_turns import (
 )
 from holdfast.errors import HoldfastError, StoreCorrupt
 from holdfast.ports import NewTurn
+from holdfast.stores.sql.dialect import Database
 
 _LABEL = 5
 _OURS = re.compile(f"{TURN}_[0-9a-f]{{32}}")
@@ -64,6 +65,11 @@ TURN_COLUMNS = (
     "u.sequence, u.id, u.state, u.delivery, u.first_position, u.messages, u.recorded_at, u.words, w.external_id, w.text"
 )
 TURN_TABLES = "turns u LEFT JOIN texts w ON w.number = u.words"
+# The words of turns, and what a forget needs to know about them.
+WORDS = (
+    "SELECT u.id, u.sequence, u.conversation_id, u.messages, u.external_key, u.words, w.external_id, w.text"
+    " FROM turns u LEFT JOIN texts w ON w.number = u.words"
+)
 
 
 class MessageRow(NamedTuple):
@@ -86,6 +92,46 @@ class MessageRow(NamedTuple):
 
 MESSAGE_COLUMNS = "r.number, r.id, r.turn_id, r.position, r.role, r.authority, r.status, r.superseded_at, t.text"
 MESSAGE_TABLES = "records r LEFT JOIN texts t ON t.number = r.number"
+
+
+class Span(NamedTuple):
+    """Consecutive turns, and the positions of their messages: from `start` up to, not including, `end`, if any."""
+
+    first: int
+    last: int
+    start: int
+    end: int | None
+
+    @property
+    def condition(self) -> str:
+        """The condition on a record `m`, besides its conversation."""
+        return "m.position >= ?" if self.end is None else "m.position >= ? AND m.position < ?"
+
+    @property
+    def values(self) -> list[int]:
+        return [self.start] if self.end is None else [self.start, self.end]
+
+
+def read_turns(database: Database, conversation: int, condition: str, *values: Any) -> list[TurnRow]:
+    found = database.execute(
+        f"SELECT {TURN_COLUMNS} FROM {TURN_TABLES} WHERE u.conversation_id = ? AND {condition}",
+        (conversation, *values),
+    )
+    return [TurnRow._make(row) for row in found.fetchall()]
+
+
+def read_messages(database: Database, conversation: int, start: int, end: int | None) -> dict[str, list[MessageRow]]:
+    """Return messages in order, by our own id of their turn."""
+    span = Span(0, 0, start, end)
+    found = database.execute(
+        f"SELECT {MESSAGE_COLUMNS} FROM {MESSAGE_TABLES}"
+        f" WHERE r.conversation_id = ? AND {span.condition.replace('m.', 'r.')} ORDER BY r.position",
+        [conversation, *span.values],
+    )
+    gathered: dict[str, list[MessageRow]] = {}
+    for row in map(MessageRow._make, found.fetchall()):
+        gathered.setdefault(row.turn_id, []).append(row)
+    return gathered
 
 
 def is_own_id(turn_id: str) -> bool:

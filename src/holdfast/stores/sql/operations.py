@@ -1,4 +1,4 @@
-"""Query operations by their attribution, and compute metrics of memory from them."""
+"""Operations: record and settle them, query them by attribution, and compute metrics of memory from them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ from holdfast.domain.operations import (
 )
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, RevisionConflict
+from holdfast.ports.repositories.operations import ALL_OPERATIONS
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import UNASKED
-from holdfast.stores.sql.operation_log import settle_operation
-from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, PageReader, usable_indexes
+from holdfast.stores.sql.operation_log import record_operation, settle_operation
+from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest, usable_indexes
+from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.write_scope import WriteScope
 
 _UNWELL = " AND x.outcome <> 'succeeded'"
 _BY_ACTION = LeadingIndex(None, ("action",))
@@ -54,19 +57,11 @@ _METRICS = (
 _ASKED = f"coalesce(substr(x.details, 1, {len(UNASKED)}), '') <> ?"
 
 
-class OperationReader(PageReader):
-    """The part of `ports.Reader` that is about operations."""
+class SqlOperationReader(SqlRepository):
+    """Implements `OperationReader`."""
 
-    def _of_trail(self) -> tuple[str, list[Any]]:
-        """Match by space first: operations on a subject without a partition still belong to the space."""
-        space, values = self._in_any_space()
-        if self._grant.partitions is not None:
-            reach, numbers = self._reach("x")
-            space, values = f"{space} AND {reach}", [*values, *numbers]
-        return self._within_scope_of("x", (space, values))
-
-    def operation(self, operation_id: str) -> Operation | None:
-        within, values = self._of_trail()
+    def find(self, operation_id: str) -> Operation | None:
+        within, values = self._scope.within_space()
         acted, actions = self._of_actions()
         row = self._db.execute(
             f"SELECT {rows.OPERATION_COLUMNS} FROM operations x WHERE {within} AND {acted} AND x.id = ?",
@@ -76,29 +71,32 @@ class OperationReader(PageReader):
 
     def _of_actions(self) -> tuple[str, list[Any]]:
         """Match all actions; by name where rows are ordered by action, so that each is looked up in order."""
-        return self.dialect.among("x.action", _ACTIONS) if self.dialect.operations_by_action else ("TRUE", [])
+        return (
+            self._scope.dialect.among("x.action", _ACTIONS)
+            if self._scope.dialect.operations_by_action
+            else ("TRUE", [])
+        )
 
-    def operations(self, limit: int = 100) -> Sequence[Operation]:
-        return self.operations_page(OperationFilter(), None, limit)
-
-    def operations_page(self, wanted: OperationFilter, before: str | None, limit: int) -> Sequence[Operation]:
-        query = PageQuery(self._of_trail())
+    def page(
+        self, wanted: OperationFilter = ALL_OPERATIONS, before: str | None = None, limit: int = 100
+    ) -> Sequence[Operation]:
+        query = PageQuery(self._scope.within_space())
         for part in ("agent", "project", "issue", "run", "binding", "source_kind", "outcome"):
             query.require(**{part: getattr(wanted, part)})
         if wanted.type is not None or wanted.action is not None or wanted.of_memory:
             query.equal["action"] = sorted(_matching_actions(wanted))
-        self._since_and_until("operations", OPERATION, query, "started_at", wanted.since, wanted.until)
+        bound_times(self._scope, "operations", OPERATION, query, "started_at", wanted.since, wanted.until)
         well = wanted.outcome is Outcome.SUCCEEDED
         leads = [lead for lead in _LEADS if not (well and lead.also)]
-        if self.dialect.operations_by_action and not usable_indexes(query, leads):
+        if self._scope.dialect.operations_by_action and not usable_indexes(query, leads):
             query.equal["action"] = _ACTIONS
-        found = self._newest("operations", rows.OPERATION_COLUMNS, query, leads, before, limit)
+        found = read_newest(self._scope, "operations", rows.OPERATION_COLUMNS, query, leads, before, limit)
         return [rows.operation(row) for row in found]
 
     def metrics(self, since: datetime | None, until: datetime | None) -> MemoryMetrics:
-        query = PageQuery(self._in_own_space())
-        self._since_and_until("operations", OPERATION, query, "started_at", since, until)
-        of_memory, actions = self.dialect.among("x.action", sorted(TYPE_OF))
+        query = PageQuery(self._scope.in_own_space())
+        bound_times(self._scope, "operations", OPERATION, query, "started_at", since, until)
+        of_memory, actions = self._scope.dialect.among("x.action", sorted(TYPE_OF))
         for bound, limit in (("x.id >= ?", query.from_id), ("x.id < ?", query.below_id)):
             if limit is not None:
                 query.where(bound, limit)
@@ -113,7 +111,7 @@ class OperationReader(PageReader):
 
     def _extraction_failures(self, since: datetime | None, until: datetime | None) -> int:
         """Count extractions that failed and were not retried."""
-        own, values = self._in_own_space("j")
+        own, values = self._scope.in_own_space("j")
         for condition, at in (("j.finished_at >= ?", since), ("j.finished_at < ?", until)):
             if at is not None:
                 own += f" AND {condition}"
@@ -134,11 +132,16 @@ def _matching_actions(wanted: OperationFilter) -> frozenset[Action]:
     return actions & TYPE_OF.keys() if wanted.of_memory else actions
 
 
-class OperationWriter(OperationReader):
-    """The part of `ports.Transaction` that is about operations, besides `record`."""
+class SqlOperationWriter(SqlOperationReader):
+    """Implements `OperationWriter`."""
+
+    _scope: WriteScope
+
+    def add(self, operation: Operation) -> None:
+        record_operation(self._db, operation, partition=self._scope.known.get(operation.scope.partition))
 
     def settle(self, operation: Operation) -> None:
-        if not (self._grant.everywhere or operation.scope.space == self._grant.scope.space):
+        if not (self._scope.grant.everywhere or operation.scope.space == self._scope.grant.scope.space):
             raise AccessDenied("the grant does not reach the operations of this space")
         if settle_operation(self._db, operation) != 1:
             raise RevisionConflict(f"{operation.id} has no open outcome: it was already settled, or never recorded")

@@ -1,11 +1,11 @@
-"""Read turns in order, with keyset pagination, and the memories that rest on them."""
+"""Read threads: turns in order, with keyset pagination, and the memories that rest on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from holdfast.domain.derived_refs import DerivedMemoryRef
+from holdfast.domain.derived_refs import DerivedMemoryRef, TranscriptCheck
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane
 from holdfast.domain.scope import FILTER_PARTS, PartitionKind, Scope
@@ -14,55 +14,42 @@ from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Utterance
 from holdfast.errors import StoreCorrupt
 from holdfast.ports import ThreadSummary, TurnState
+from holdfast.stores.sql import rows
 from holdfast.stores.sql.conversations import (
     CONVERSATION_COLUMNS,
+    NEXT_POSITION,
     NEXT_SEQUENCE,
     OF_CONVERSATION,
     conversation_key,
+    next_position,
     next_sequence,
 )
-from holdfast.stores.sql.grant_scope import GrantScope
-from holdfast.stores.sql.turn_rows import (
+from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.transcripts.check import check_thread
+from holdfast.stores.sql.transcripts.rows import (
     MESSAGE_COLUMNS,
     MESSAGE_TABLES,
-    TURN_COLUMNS,
-    TURN_TABLES,
     MessageRow,
+    Span,
     TurnRow,
     build_turn,
     is_own_id,
+    read_messages,
+    read_turns,
     turn_key,
 )
 
 
-class Span(NamedTuple):
-    """Consecutive turns, and the positions of their messages: from `start` up to, not including, `end`, if any."""
-
-    first: int
-    last: int
-    start: int
-    end: int | None
-
-    @property
-    def condition(self) -> str:
-        """The condition on a record `m`, besides its conversation."""
-        return "m.position >= ?" if self.end is None else "m.position >= ? AND m.position < ?"
-
-    @property
-    def values(self) -> list[int]:
-        return [self.start] if self.end is None else [self.start, self.end]
-
-
-class TurnReader(GrantScope):
-    """The part of `ports.Reader` that is about turns."""
+class SqlTranscriptReader(SqlRepository):
+    """Implements `TranscriptReader`."""
 
     def _thread(self, thread: Scope) -> int | None:
         """Return the conversation's number; None if it does not exist, or the grant does not reach it."""
-        granted = self._grant.scope
+        granted = self._scope.grant.scope
         # A grant for one run does not reach the whole conversation.
         if any(getattr(granted, part) not in (None, getattr(thread, part)) for part in FILTER_PARTS):
             return None
-        partition = self._number_of(thread.partition)
+        partition = self._scope.number_of(thread.partition)
         if partition is None or thread.conversation is None:
             return None
         row = self._db.execute(
@@ -96,66 +83,46 @@ class TurnReader(GrantScope):
         if conversation is None or limit < 1:
             return []
         # Read one more turn: the last one wanted ends where it begins.
-        found = self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit + 1)
+        found = read_turns(self._db, conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit + 1)
         end = found[limit].first_position if len(found) > limit else None
-        return self._built_turns(thread, conversation, found[:limit], end)
+        return self._build_turns(thread, conversation, found[:limit], end)
 
     def last_turns(self, thread: Scope, limit: int) -> Sequence[TranscriptTurn]:
         conversation = self._thread(thread)
         if conversation is None or limit < 1:
             return []
-        found = self._turn_rows(conversation, "TRUE ORDER BY u.sequence DESC LIMIT ?", limit)
-        return self._built_turns(thread, conversation, found[::-1], None)
+        found = read_turns(self._db, conversation, "TRUE ORDER BY u.sequence DESC LIMIT ?", limit)
+        return self._build_turns(thread, conversation, found[::-1], None)
 
     def turn(self, thread: Scope, turn_id: str) -> TranscriptTurn | None:
         conversation = self._thread(thread)
         if conversation is None:
             return None
-        found = self._turn_rows(conversation, "u.external_key = ?", turn_key(turn_id))
+        found = read_turns(self._db, conversation, "u.external_key = ?", turn_key(turn_id))
         if not found and is_own_id(turn_id):
-            found = self._turn_rows(conversation, "u.id = ?", turn_id)
+            found = read_turns(self._db, conversation, "u.id = ?", turn_id)
         if not found:
             return None
         end = self._begins_after(conversation, found[0].sequence)
-        return self._built_turns(thread, conversation, found[:1], end)[0]
+        return self._build_turns(thread, conversation, found[:1], end)[0]
 
     def turn_states(self, thread: Scope, after: int, limit: int) -> Sequence[TurnState]:
         conversation = self._thread(thread)
         if conversation is None:
             return []
-        found = self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit)
+        found = read_turns(self._db, conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, limit)
         return [
             TurnState(row.sequence, row.shown_id, _parse_state(row), row.messages, from_micros(row.recorded_at))
             for row in found
         ]
 
-    def _turn_rows(self, conversation: int, condition: str, *values: Any) -> list[TurnRow]:
-        found = self._db.execute(
-            f"SELECT {TURN_COLUMNS} FROM {TURN_TABLES} WHERE u.conversation_id = ? AND {condition}",
-            (conversation, *values),
-        )
-        return [TurnRow._make(row) for row in found.fetchall()]
-
-    def _built_turns(
+    def _build_turns(
         self, thread: Scope, conversation: int, found: Sequence[TurnRow], end: int | None
     ) -> list[TranscriptTurn]:
         if not found:
             return []
-        messages = self._messages_of(conversation, found[0].first_position, end)
+        messages = read_messages(self._db, conversation, found[0].first_position, end)
         return [build_turn(row, messages.get(row.id, ()), thread) for row in found]
-
-    def _messages_of(self, conversation: int, start: int, end: int | None) -> dict[str, list[MessageRow]]:
-        """Return messages in order, by our own id of their turn."""
-        span = Span(0, 0, start, end)
-        found = self._db.execute(
-            f"SELECT {MESSAGE_COLUMNS} FROM {MESSAGE_TABLES}"
-            f" WHERE r.conversation_id = ? AND {span.condition.replace('m.', 'r.')} ORDER BY r.position",
-            [conversation, *span.values],
-        )
-        gathered: dict[str, list[MessageRow]] = {}
-        for row in map(MessageRow._make, found.fetchall()):
-            gathered.setdefault(row.turn_id, []).append(row)
-        return gathered
 
     def _begins_after(self, conversation: int, sequence: int) -> int | None:
         row = self._db.execute(
@@ -182,9 +149,9 @@ class TurnReader(GrantScope):
         spans = list(self._spans(conversation, sequences))
         memory_ids = sorted({found for span in spans for found in self._resting_on(conversation, span, limit)})[:limit]
         gathered: dict[str, list[Any]] = {memory_id: [] for memory_id in memory_ids}
-        space, space_values = self._in_space()
+        space, space_values = self._scope.in_space()
         for span in spans:
-            for condition, named in self._among("r.id", memory_ids):
+            for condition, named in self._scope.among("r.id", memory_ids):
                 for row in self._db.execute(
                     f"SELECT {_LINK_COLUMNS} FROM {_LINKS} WHERE m.conversation_id = ? AND {span.condition}"
                     f" AND {condition} AND r.superseded_at IS NULL AND {space} ORDER BY m.position",
@@ -199,10 +166,10 @@ class TurnReader(GrantScope):
     def _shown_ids(self, conversation: int, span: Span) -> list[tuple[str, TurnId]]:
         """Return (our id, host's id) of the turns to which a host gave an id."""
         condition = "u.sequence BETWEEN ? AND ? AND u.external_key IS NOT NULL"
-        return [(row.id, row.shown_id) for row in self._turn_rows(conversation, condition, span.first, span.last)]
+        return [(row.id, row.shown_id) for row in read_turns(self._db, conversation, condition, span.first, span.last)]
 
     def _resting_on(self, conversation: int, span: Span, limit: int) -> list[str]:
-        space, values = self._in_space()
+        space, values = self._scope.in_space()
         found = self._db.execute(
             f"SELECT DISTINCT r.id FROM {_RESTING} WHERE m.conversation_id = ? AND {span.condition}"
             f" AND r.superseded_at IS NULL AND {space} ORDER BY r.id LIMIT ?",
@@ -211,9 +178,9 @@ class TurnReader(GrantScope):
         return [row[0] for row in found.fetchall()]
 
     def threads(self, after: Scope | None, limit: int) -> Sequence[ThreadSummary]:
-        condition, values = self._reach("c")
+        condition, values = self._scope.reach("c")
         for part in FILTER_PARTS:
-            if (value := getattr(self._grant.scope, part)) is None:
+            if (value := getattr(self._scope.grant.scope, part)) is None:
                 continue
             if part in ("run", "issue"):
                 return []  # no conversation belongs to a single run or issue
@@ -227,6 +194,34 @@ class TurnReader(GrantScope):
             values.append(number)
         found = self._db.execute(f"{_THREADS} WHERE {condition} ORDER BY c.id LIMIT ?", [*values, limit])
         return [_summary(row) for row in found.fetchall()]
+
+    def unsealed_messages(self, scope: Scope) -> Sequence[MessageId]:
+        row = self._conversation(scope)
+        if row is None:
+            return []
+        found = self._db.execute(
+            "SELECT id FROM records r WHERE conversation_id = ? AND position >= ? AND superseded_at IS NULL"
+            f" AND {rows.LEARNED_FROM} ORDER BY position",
+            (row[0], row[2]),
+        )
+        return [MessageId(record_id) for (record_id,) in found]
+
+    def _conversation(self, scope: Scope) -> tuple[int, int, int] | None:
+        """Return (number, next position, sealed position)."""
+        row = self._db.execute(
+            f"SELECT c.id, c.sealed, {NEXT_POSITION} FROM conversations c"
+            f" WHERE c.partition_id = ? AND {OF_CONVERSATION}",
+            (self._scope.number_of(scope.partition), *conversation_key(scope)),
+        ).fetchone()
+        return (row[0], next_position(row[2:]), row[1]) if row else None
+
+    def check(self, thread: Scope, limit: int) -> TranscriptCheck:
+        conversation = self._thread(thread)
+        return (
+            TranscriptCheck(0, 0, ())
+            if conversation is None
+            else check_thread(self._scope, thread, conversation, limit)
+        )
 
 
 _RESTING = (

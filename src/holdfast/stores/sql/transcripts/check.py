@@ -15,8 +15,8 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import StoreCorrupt
 from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS
-from holdfast.stores.sql.turn_rows import STATUSES, MessageRow, TurnRow, build_turn
-from holdfast.stores.sql.turns import TurnReader
+from holdfast.stores.sql.grant_scope import GrantScope
+from holdfast.stores.sql.transcripts.rows import STATUSES, MessageRow, TurnRow, build_turn, read_messages, read_turns
 
 _PAGE = 500
 _KIND = RepairIssueKind
@@ -45,66 +45,66 @@ _REFERENCES = (
 )
 
 
-class TranscriptChecker(TurnReader):
-    """The part of `ports.Reader` that checks a transcript."""
+def check_thread(scope: GrantScope, thread: Scope, conversation: int, limit: int) -> TranscriptCheck:
+    checked = [0]
+    found = chain(
+        _turn_issues(scope, thread, conversation, checked),
+        _message_issues(scope, conversation, limit),
+        _link_issues(scope, thread, conversation, limit),
+    )
+    issues = tuple(islice(found, limit))
+    references = int(scope.database.execute(_REFERENCES, (conversation,)).fetchone()[0])
+    return TranscriptCheck(checked[0], references, issues)
 
-    def check_transcript(self, thread: Scope, limit: int) -> TranscriptCheck:
-        conversation = self._thread(thread)
-        if conversation is None:
-            return TranscriptCheck(0, 0, ())
-        checked = [0]
-        found = chain(
-            self._turn_issues(thread, conversation, checked),
-            self._message_issues(conversation, limit),
-            self._link_issues(thread, conversation, limit),
-        )
-        issues = tuple(islice(found, limit))
-        references = int(self._db.execute(_REFERENCES, (conversation,)).fetchone()[0])
-        return TranscriptCheck(checked[0], references, issues)
 
-    def _turn_issues(self, thread: Scope, conversation: int, checked: list[int]) -> Iterator[RepairIssue]:
-        """Check turns page by page; `checked` counts them."""
-        shown: set[str] = set()
-        before: TurnRow | None = None
-        after = -1
-        while page := self._turn_rows(conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, _PAGE + 1):
-            end = page[_PAGE].first_position if len(page) > _PAGE else None
-            start = min(row.first_position for row in page[:_PAGE]) if before else 0
-            messages = self._messages_of(conversation, start, end)
-            for row in page[:_PAGE]:
-                checked[0] += 1
-                yield from _cursor_issues(row, before, shown)
-                yield from _content_issues(row, messages.pop(row.id, ()), thread)
-                before = row
-            for turn_id, left in messages.items():
-                yield from self._turnless(turn_id, left)
-            after = page[:_PAGE][-1].sequence
-        if before is None:
-            for turn_id, left in self._messages_of(conversation, 0, None).items():
-                yield from self._turnless(turn_id, left)
+def _turn_issues(scope: GrantScope, thread: Scope, conversation: int, checked: list[int]) -> Iterator[RepairIssue]:
+    """Check turns page by page; `checked` counts them."""
+    shown: set[str] = set()
+    before: TurnRow | None = None
+    after = -1
+    while page := read_turns(
+        scope.database, conversation, "u.sequence > ? ORDER BY u.sequence LIMIT ?", after, _PAGE + 1
+    ):
+        end = page[_PAGE].first_position if len(page) > _PAGE else None
+        start = min(row.first_position for row in page[:_PAGE]) if before else 0
+        messages = read_messages(scope.database, conversation, start, end)
+        for row in page[:_PAGE]:
+            checked[0] += 1
+            yield from _cursor_issues(row, before, shown)
+            yield from _content_issues(row, messages.pop(row.id, ()), thread)
+            before = row
+        for turn_id, left in messages.items():
+            yield from _turnless(scope, turn_id, left)
+        after = page[:_PAGE][-1].sequence
+    if before is None:
+        for turn_id, left in read_messages(scope.database, conversation, 0, None).items():
+            yield from _turnless(scope, turn_id, left)
 
-    def _turnless(self, turn_id: str, messages: Sequence[MessageRow]) -> Iterator[RepairIssue]:
-        elsewhere = self._db.execute("SELECT 1 FROM turns WHERE id = ? LIMIT 1", (turn_id,)).fetchone()
-        kind = _KIND.MISSING_SOURCE_TURN if elsewhere is None else _KIND.MISMATCHED_SOURCE_KEY
-        what = "its turn is missing" if elsewhere is None else "it is not stored where its turn is"
-        yield from (RepairIssue(kind, what, turn_id, message.id) for message in messages)
 
-    def _message_issues(self, conversation: int, limit: int) -> Iterator[RepairIssue]:
-        for message_id, turn_id in self._db.execute(_MISPLACED, (conversation, limit)).fetchall():
-            what = "its scope differs from its conversation's"
-            yield RepairIssue(_KIND.MISMATCHED_SOURCE_KEY, what, turn_id, message_id)
+def _turnless(scope: GrantScope, turn_id: str, messages: Sequence[MessageRow]) -> Iterator[RepairIssue]:
+    elsewhere = scope.database.execute("SELECT 1 FROM turns WHERE id = ? LIMIT 1", (turn_id,)).fetchone()
+    kind = _KIND.MISSING_SOURCE_TURN if elsewhere is None else _KIND.MISMATCHED_SOURCE_KEY
+    what = "its turn is missing" if elsewhere is None else "it is not stored where its turn is"
+    yield from (RepairIssue(kind, what, turn_id, message.id) for message in messages)
 
-    def _link_issues(self, thread: Scope, conversation: int, limit: int) -> Iterator[RepairIssue]:
-        found = self._db.execute(_ORPHANS, (conversation, thread.space, limit)).fetchall()
-        for message_id, turn_id, memory_id, kind in found:
-            if kind == 1:
-                what, issue = "a memory of another space rests on it", _KIND.MISMATCHED_SOURCE_KEY
-            else:
-                what, issue = "a memory derived from it is missing", _KIND.ORPHAN_DERIVED_REF
-            yield RepairIssue(issue, what, turn_id, message_id, memory_id)
-        for (memory_id,) in self._db.execute(_BASELESS, (self._number_of(thread.partition), limit)).fetchall():
-            what = "a message that it rests on is missing"
-            yield RepairIssue(_KIND.MISSING_SOURCE_MESSAGE, what, store_key=memory_id)
+
+def _message_issues(scope: GrantScope, conversation: int, limit: int) -> Iterator[RepairIssue]:
+    for message_id, turn_id in scope.database.execute(_MISPLACED, (conversation, limit)).fetchall():
+        what = "its scope differs from its conversation's"
+        yield RepairIssue(_KIND.MISMATCHED_SOURCE_KEY, what, turn_id, message_id)
+
+
+def _link_issues(scope: GrantScope, thread: Scope, conversation: int, limit: int) -> Iterator[RepairIssue]:
+    found = scope.database.execute(_ORPHANS, (conversation, thread.space, limit)).fetchall()
+    for message_id, turn_id, memory_id, kind in found:
+        if kind == 1:
+            what, issue = "a memory of another space rests on it", _KIND.MISMATCHED_SOURCE_KEY
+        else:
+            what, issue = "a memory derived from it is missing", _KIND.ORPHAN_DERIVED_REF
+        yield RepairIssue(issue, what, turn_id, message_id, memory_id)
+    for (memory_id,) in scope.database.execute(_BASELESS, (scope.number_of(thread.partition), limit)).fetchall():
+        what = "a message that it rests on is missing"
+        yield RepairIssue(_KIND.MISSING_SOURCE_MESSAGE, what, store_key=memory_id)
 
 
 def _cursor_issues(row: TurnRow, before: TurnRow | None, shown: set[str]) -> Iterator[RepairIssue]:

@@ -1,0 +1,122 @@
+"""The scope of a write: it also finds or creates the rows of partitions, scopes, conversations and embedders."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from holdfast.domain.access import Grant
+from holdfast.domain.scope import SCOPE_PARTS, Partition, Scope
+from holdfast.errors import AccessDenied
+from holdfast.stores.sql import rows
+from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS, conversation_key
+from holdfast.stores.sql.dialect import Database, Dialect, Rows, insert_statement
+from holdfast.stores.sql.grant_scope import GrantScope
+from holdfast.stores.sql.id_cache import RowIdCache
+
+_SCOPE_COLUMNS = ("partition_id", *SCOPE_PARTS)
+_CONVERSATION_COLUMNS = ("partition_id", *CONVERSATION_COLUMNS)
+
+
+class WriteScope(GrantScope):
+    """A connection that writes, with its cache of row numbers, `known`.
+
+    Every change to a partition increments its change number.
+    """
+
+    __slots__ = ("_changes", "known")
+
+    def __init__(self, database: Database, grant: Grant, dialect: Dialect, known: RowIdCache | None = None) -> None:
+        super().__init__(database, grant, dialect)
+        self.known = RowIdCache() if known is None else known
+        self._changes: dict[int, int | Rows] = {}
+
+    def enter(self, partition: Partition) -> bool:
+        """Lock a partition before this write first reads it, so that other writers wait.
+
+        Return True if it was not locked yet: then earlier reads may be stale.
+        """
+        return False
+
+    def _partition_rows(self) -> Iterable[Sequence[Any]]:
+        if self.grant.partitions is None:
+            return super()._partition_rows()
+        partitions = sorted(self.grant.partitions)
+        missing = [partition for partition in partitions if self.known.get(partition) is None]
+        # Their change number is not cached, since it moves: `change_of` reads it.
+        cached = [
+            (self.known.get(each), each.space, each.kind, each.owner, 0) for each in partitions if each not in missing
+        ]
+        return [*cached, *self._named_partitions(missing)]
+
+    def _note(self, found: Iterable[Sequence[Any]]) -> None:
+        super()._note(found)
+        for partition, number in self._found.items():
+            self.known.add(partition, number)
+
+    def change_of(self, partition: Partition) -> int:
+        number = self.number_of(partition)
+        if number is None:
+            return 0
+        return int(self.database.execute("SELECT change FROM partitions WHERE id = ?", (number,)).fetchone()[0])
+
+    def partition_id(self, partition: Partition) -> int:
+        """Return the partition's number; create it if new. This is the last check that the grant reaches it."""
+        if not self.grant.reaches(partition):
+            raise AccessDenied("the grant does not reach this scope")
+        self.enter(partition)
+        known = self.known.get(partition) or self.number_of(partition)
+        if known is None:
+            columns = ("space", "kind", "owner")
+            known = self._insert("partitions", columns, (partition.space, partition.kind, partition.owner))
+            self._found[partition] = known
+            self.known.add(partition, known)
+        return known
+
+    def scope_id(self, partition: int, scope: Scope) -> int:
+        return self._find_or_insert(
+            (partition, scope), "scopes", _SCOPE_COLUMNS, (partition, *rows.scope_values(scope))
+        )
+
+    def conversation_id(self, partition: int, scope: Scope) -> int:
+        values = (partition, *conversation_key(scope))
+        return self._find_or_insert(values, "conversations", _CONVERSATION_COLUMNS, values)
+
+    def embedder_id(self, fingerprint: str) -> int:
+        return self._find_or_insert(fingerprint, "embedders", ("fingerprint",), (fingerprint,))
+
+    def _find_or_insert(self, key: Hashable, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
+        """Return the number of the row with these values; create it if new."""
+        number = self.known.get(key)
+        if number is None:
+            number = self._lookup(table, columns, values) or self._insert(table, columns, values)
+            self.known.add(key, number)
+        return number
+
+    def _lookup(self, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int | None:
+        where = " AND ".join(f"{column} = ?" for column in columns)
+        row = self.database.execute(f"SELECT id FROM {table} WHERE {where}", values).fetchone()
+        return int(row[0]) if row else None
+
+    def _insert(self, table: str, columns: tuple[str, ...], values: Sequence[Any]) -> int:
+        statement = f"{insert_statement(table, columns)} ON CONFLICT DO NOTHING RETURNING id"
+        row = self.database.execute(statement, values).fetchone()
+        # Another process may have created it concurrently.
+        number = int(row[0]) if row else self._lookup(table, columns, values)
+        assert number is not None
+        return number
+
+    def touch(self, partition: int) -> None:
+        """Increment the partition's change number, once per transaction; `change` reads the result."""
+        if partition not in self._changes:
+            self._changes[partition] = self.database.execute(
+                "UPDATE partitions SET change = change + 1 WHERE id = ? RETURNING change", (partition,)
+            )
+
+    def change(self, partition: int) -> int:
+        """Return this transaction's change number of the partition."""
+        self.touch(partition)
+        change = self._changes[partition]
+        if not isinstance(change, int):
+            change = self._changes[partition] = int(change.fetchone()[0])
+        return change
