@@ -76,7 +76,7 @@ def show(one: Binding, call: Invocation) -> None:
     _print_binding(one)
 
 
-def _enable_at_once(values: dict[str, Any]) -> None:
+def _enable_at_once(values: dict[str, Any], call: Invocation) -> None:
     values["enabled"] = not values.pop("disabled")
 
 
@@ -97,7 +97,7 @@ def create(one: Binding, call: Invocation) -> None:
     _print_binding(one)
 
 
-def _require_a_change(values: dict[str, Any]) -> None:
+def _require_a_change(values: dict[str, Any], call: Invocation) -> None:
     if values["config"] is None and not values["hooks"]:
         raise UsageError(
             "there is nothing to change; give --config or --hook (enable and disable are commands of their own)"
@@ -119,13 +119,13 @@ def update(one: Binding, call: Invocation) -> None:
 _SWITCH = {name: CliOption(hidden=True) for name in ("config", "hooks", "enabled", "expected_revision")}
 
 
-@verb_command(app, "enable", "update_binding", options=_SWITCH, adjust=lambda values: values.update(enabled=True))
+@verb_command(app, "enable", "update_binding", options=_SWITCH, adjust=lambda values, _: values.update(enabled=True))
 def enable(one: Binding, call: Invocation) -> None:
     """Enable a binding."""
     _print_binding(one)
 
 
-@verb_command(app, "disable", "update_binding", options=_SWITCH, adjust=lambda values: values.update(enabled=False))
+@verb_command(app, "disable", "update_binding", options=_SWITCH, adjust=lambda values, _: values.update(enabled=False))
 def disable(one: Binding, call: Invocation) -> None:
     """Disable a binding. Its callers are refused until it is enabled again: there is no fallback."""
     _print_binding(one)

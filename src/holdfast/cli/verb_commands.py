@@ -69,7 +69,7 @@ def verb_command(
     *,
     options: Mapping[str, CliOption] | None = None,
     extra: Mapping[str, Any] | None = None,
-    adjust: Callable[[dict[str, Any]], None] | None = None,
+    adjust: Callable[[dict[str, Any], Invocation], None] | None = None,
     many: str | None = None,
     order: Sequence[str] = (),
     create: bool = False,
@@ -85,7 +85,9 @@ def verb_command(
     def decorate(present: Present) -> Present:
         def command(chosen: LocalStoreOptions, company: str | None, as_json: bool, **values: Any) -> None:
             call = Invocation(chosen, company, dict(values))
-            arguments = _arguments(entry, named, values, adjust)
+            if adjust is not None:
+                adjust(values, call)
+            arguments = _arguments(entry, named, values)
             with open_control_plane(chosen, company, create=create) as plane:
                 result, document = _call(getattr(plane, verb), entry, arguments, many)
             if as_json:
@@ -126,14 +128,7 @@ def _call(
     return items, lambda: {name: to_json(items)}
 
 
-def _arguments(
-    entry: VerbEntry,
-    options: Mapping[str, CliOption],
-    values: dict[str, Any],
-    adjust: Callable[[dict[str, Any]], None] | None,
-) -> dict[str, Any]:
-    if adjust is not None:
-        adjust(values)
+def _arguments(entry: VerbEntry, options: Mapping[str, CliOption], values: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for argument in entry.arguments:
         if (value := values.get(argument.name)) is None or value == []:
