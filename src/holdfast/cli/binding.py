@@ -99,9 +99,8 @@ def create(one: Binding, call: Invocation) -> None:
 
 def _require_a_change(values: dict[str, Any], call: Invocation) -> None:
     if values["config"] is None and not values["hooks"]:
-        raise UsageError(
-            "there is nothing to change; give --config or --hook (enable and disable are commands of their own)"
-        )
+        enable = call.suggest("binding enable", values["key"])
+        raise UsageError(f"there is nothing to change; give --config or --hook, or use `{enable}`")
 
 
 @verb_command(
