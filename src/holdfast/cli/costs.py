@@ -137,7 +137,7 @@ def list_(found: tuple[Price, ...], call: Invocation) -> None:
     )
 
 
-def _require_a_price(values: dict[str, Any]) -> None:
+def _require_a_price(values: dict[str, Any], call: Invocation) -> None:
     if all(values[name] is None for name in _PRICES):
         raise UsageError("no price was given; give --input, --cached-input, --output or --embedding (0 is allowed)")
 

@@ -16,7 +16,7 @@ app = group("Show memory operations, their callers and outcomes.")
 _ALL = typer.Option("--all", help="Include administration: who read what, and who changed the configuration.")
 
 
-def _leave_out_administration(values: dict[str, Any]) -> None:
+def _leave_out_administration(values: dict[str, Any], call: Invocation) -> None:
     values["of_memory"] = not (values.pop("all_") or values["action"])
 
 

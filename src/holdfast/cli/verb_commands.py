@@ -32,13 +32,17 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class CliOption:
-    """An option that differs from its argument: by name (without dashes it is positional), help, or how it is read."""
+    """An option that differs from its argument: by name (without dashes it is positional), help, or how it is read.
+
+    `repeatable` options are read as a list of texts.
+    """
 
     name: str | None = None
     help: str | None = None
-    parse: Callable[[str, str], Any] | None = None
+    parse: Callable[[Any, str], Any] | None = None
     noun: str = "TEXT"
     hidden: bool = False
+    repeatable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +69,26 @@ def verb_command(
     *,
     options: Mapping[str, CliOption] | None = None,
     extra: Mapping[str, Any] | None = None,
-    adjust: Callable[[dict[str, Any]], None] | None = None,
+    adjust: Callable[[dict[str, Any], Invocation], None] | None = None,
     many: str | None = None,
     order: Sequence[str] = (),
+    create: bool = False,
 ) -> Callable[[Present], Present]:
     """Add a command that calls a verb. The decorated function presents the result, and its docstring is the help.
 
     `order` is the order of positional arguments, if it is not the request's. `extra` are options that are no
     arguments; `adjust` may change the values before the call. `many` is the name of a result that is a list, in JSON.
-    Of a verb with pages, the result is the list of all items up to `--limit`.
+    Of a verb with pages, the result is the list of all items up to `--limit`. With `create` it creates the store.
     """
     entry, named = VERBS[verb], options or {}
 
     def decorate(present: Present) -> Present:
         def command(chosen: LocalStoreOptions, company: str | None, as_json: bool, **values: Any) -> None:
             call = Invocation(chosen, company, dict(values))
-            arguments = _arguments(entry, named, values, adjust)
-            with open_control_plane(chosen, company) as plane:
+            if adjust is not None:
+                adjust(values, call)
+            arguments = _arguments(entry, named, values)
+            with open_control_plane(chosen, company, create=create) as plane:
                 result, document = _call(getattr(plane, verb), entry, arguments, many)
             if as_json:
                 print_json(document())
@@ -121,14 +128,7 @@ def _call(
     return items, lambda: {name: to_json(items)}
 
 
-def _arguments(
-    entry: VerbEntry,
-    options: Mapping[str, CliOption],
-    values: dict[str, Any],
-    adjust: Callable[[dict[str, Any]], None] | None,
-) -> dict[str, Any]:
-    if adjust is not None:
-        adjust(values)
+def _arguments(entry: VerbEntry, options: Mapping[str, CliOption], values: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for argument in entry.arguments:
         if (value := values.get(argument.name)) is None or value == []:
@@ -176,8 +176,10 @@ def _option(argument: Argument, option: CliOption) -> Parameter:
     if argument.name == "limit":
         few = typer.Option(name, metavar="N", help="At most N.", min=1)
         return _parameter("limit", Annotated[int, few], argument.default)
-    if argument.item is not None:
+    if argument.item is not None or option.repeatable:
         return _parameter(argument.name, Annotated[list[str] | None, about], None)
+    if argument.type is int and option.parse is None:
+        return _parameter(argument.name, Annotated[int | None, about], argument.default)
     # An enumeration is read as text: the library's error names the values.
     default = argument.default if option.parse is None else None
     return _parameter(argument.name, Annotated[OnlyText, about], None if default is None else str(default))

@@ -63,13 +63,17 @@ _AS_TEXT = (datetime, Decimal, RecordHandle)
 @dataclass(frozen=True, slots=True)
 class JsonView:
     """How one dataclass looks as JSON: fields by other `names`, `without` some, `inline` (the fields of a nested
-    dataclass among its own; the value is used instead of None), and `computed` ones by functions of the whole."""
+    dataclass among its own; the value is used instead of None), and `computed` ones by functions of the whole.
+
+    In a schema it is `explained`, else by the docstring of the dataclass.
+    """
 
     name: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     inline: Mapping[str, object] = field(default_factory=dict)
     computed: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    explained: str | None = None
 
 
 def _type_of(found: Operation) -> OperationType | None:
@@ -108,7 +112,7 @@ _SERVED = {"binding": "binding_key", "provider": "provider_key"}
 VIEWS: Mapping[type, JsonView] = {
     Actor: JsonView(without=("space", "subjects", "role")),
     Scope: JsonView(names={"space": "company_id", **SCOPE_NAMES}, without=("app", "channel")),
-    SourceRef: JsonView("Source", without=("space",)),
+    SourceRef: JsonView("Source", without=("space",), explained="The origin of a memory."),
     Usage: JsonView(without=("details",)),
     Operation: JsonView(
         names={"id": "operation_id"},
@@ -145,7 +149,11 @@ VIEWS: Mapping[type, JsonView] = {
     Target: JsonView(names={"kind": "target_type"}, without=("space",)),
     Activity: JsonView(names={"id": "activity_id", "kind": "action"}),
     ActivityPage: JsonView(names={"items": "activity"}),
-    Snippet: JsonView(without=("handle", "usage"), computed={"record_id": _record_id, "provider_key": _provider_key}),
+    Snippet: JsonView(
+        without=("handle", "usage"),
+        computed={"record_id": _record_id, "provider_key": _provider_key},
+        explained="A record: `text` is what somebody stored, and data, whatever it says.",
+    ),
     User: JsonView("Credential", without=("space",)),
     Issued: JsonView("IssuedCredential", names={"user": "credential"}, without=("created", "rotated")),
     UserPage: JsonView("CredentialPage", names={"items": "credentials"}),
@@ -231,10 +239,17 @@ def response_model(kind: Any) -> type[BaseModel]:
     shown: dict[str, Any] = {each.name: (_json_type(each.type), ...) for each in _all_fields(kind)}
     origin = get_origin(kind) or kind
     name = (VIEWS.get(origin, _DEFAULT).name or origin.__name__) + "".join(each.__name__ for each in get_args(kind))
+    explained = VIEWS.get(origin, _DEFAULT).explained or own_docstring(origin)
     model: type[BaseModel] = create_model(
-        f"{name}Response", __config__=ConfigDict(extra="forbid"), __doc__=origin.__doc__, **shown
+        f"{name}Response", __config__=ConfigDict(extra="forbid"), __doc__=explained, **shown
     )
     return model
+
+
+def own_docstring(kind: type) -> str | None:
+    """Return the docstring of a dataclass; None if it has none of its own: then it gets its signature."""
+    text = kind.__doc__ or ""
+    return None if text.startswith(f"{kind.__name__}(") else text
 
 
 def _all_fields(kind: Any) -> Iterator[JsonField]:

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Body, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, create_model
 from starlette.responses import JSONResponse, Response
 
-from holdfast.control.json_views import SCOPE_NAMES, response_model, to_json
+from holdfast.control.json_views import SCOPE_NAMES, own_docstring, response_model, to_json
 from holdfast.control.schemas import MAX_METADATA, Filter, ResponseModel, json_type_of, request_field, request_model
 from holdfast.control.verbs import VERBS, Reach, VerbEntry
 from holdfast.domain.arguments import Argument, result_type_of
@@ -66,7 +66,7 @@ def add_routes(auth: Authenticator, tag: str, table: tuple[VerbRoute, ...]) -> A
             methods=[route.method],
             status_code=route.status,
             name=route.name or _snake_case(route.entry.request.__name__),
-            description=(route.entry.request.__doc__ or "").replace("\n    ", "\n"),
+            description=(own_docstring(route.entry.request) or "").replace("\n    ", "\n"),
             **route_options(_model(route), *route.errors),
         )
     return routes
@@ -129,7 +129,8 @@ class _Inputs:
             elif not (self._scoped and argument.name in SCOPE_NAMES):
                 yield _query(argument, name)
         if self._in_body and (self._scoped or body):
-            model = request_model(f"{self._route.entry.request.__name__}Request", self._route.entry, body)
+            request = self._route.entry.request
+            model = request_model(f"{request.__name__}Request", self._route.entry, body, own_docstring(request))
             yield _parameter("body", Annotated[model, Body()])
         elif self._scoped:
             yield _parameter("where", Where)
