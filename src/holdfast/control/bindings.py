@@ -37,13 +37,13 @@ from holdfast.errors import (
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.provider import Provider, Providers
 from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.gate import AttributedRequest, Core, Read, Write
 
 _MAX_NAMES_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class CreateBinding(Write[tuple[Binding, Event], Binding]):
+class CreateBinding(AttributedRequest, Write[tuple[Binding, Event], Binding]):
     """Create a binding; `BindingExists` if the key is taken. Hooks that are not named get their defaults."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
@@ -114,7 +114,7 @@ class _BindingChange:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateBinding(Write[_BindingChange, Binding]):
+class UpdateBinding(AttributedRequest, Write[_BindingChange, Binding]):
     """Update a binding: replace its configuration, switch single hooks, enable or disable it."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
@@ -192,7 +192,7 @@ class UpdateBinding(Write[_BindingChange, Binding]):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteBinding(Write[tuple[datetime, Event], None]):
+class DeleteBinding(AttributedRequest, Write[tuple[datetime, Event], None]):
     """Delete a binding and its targets. Its operations stay. Its agents fall back to the default binding, if any."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
@@ -227,7 +227,7 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
 
 
 @dataclass(frozen=True, slots=True)
-class SetTarget(Write[Event, Target]):
+class SetTarget(AttributedRequest, Write[Event, Target]):
     """Bind a whole company (`target_id` is its own id) or one of its agents to a binding."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
@@ -326,7 +326,7 @@ class ListBindings(Read[None, BindingList]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetBinding(Read[None, Binding]):
+class GetBinding(AttributedRequest, Read[None, Binding]):
     action: ClassVar[Action] = Action.READ_BINDINGS
     scope: Scope
     key: str

@@ -33,7 +33,7 @@ from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, LeaseLost, ProviderMisconfigured
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.gate import Call, CompositeRequest, Core, perform
+from holdfast.runtime.gate import AttributedRequest, Call, CompositeRequest, Core, perform
 from holdfast.runtime.worker import AttemptFailed, Effect, Failure, Handler
 
 _FORGOTTEN = "forgotten"
@@ -102,7 +102,7 @@ def _make_attempt(delivery: Delivery, payload: SourcePayload, job: Job, noted: _
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt(CompositeRequest[None]):
+class _Attempt(AttributedRequest, CompositeRequest[None]):
     scope: Scope
     delivery: Delivery
     payload: SourcePayload
@@ -201,7 +201,8 @@ class _ToSubscriber(_Attempt):
         event = HookEvent(
             delivery.hook, delivery.scope, delivery.source, self.payload, delivery.hook.hook_id, delivery.binding
         )
-        await call.run_external(lambda: subscribers.deliver(name, event), also=self.finish_step(core, call))
+        call.add_effect(self.finish_step(core, call))
+        await call.run_external(lambda: subscribers.deliver(name, event))
 
 
 def build_capture_request(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:

@@ -41,14 +41,14 @@ from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, UnknownProvider
 from holdfast.ports import Transaction
-from holdfast.runtime.gate import Call, CompositeRequest, Core
+from holdfast.runtime.gate import AttributedRequest, Call, CompositeRequest, Core
 from holdfast.runtime.idempotency import digest_of
 
 __all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries", "RetryDelivery"]
 
 
 @dataclass(frozen=True, slots=True)
-class EmitHook(CompositeRequest[EmittedHook]):
+class EmitHook(AttributedRequest, CompositeRequest[EmittedHook]):
     """Emit an event. Its destinations are decided now; a disabled one is recorded as skipped.
 
     `hook_id` is the event's own id, so emitting it again is safe; another payload under the same id is a conflict. A

@@ -53,12 +53,12 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.text import checked_text
 from holdfast.errors import NotFound
 from holdfast.ports.provider import CorrectingAdapter, ExplainingAdapter, ExtractingAdapter, ProfilingAdapter
-from holdfast.runtime.gate import Call, CompositeRequest, Core
+from holdfast.runtime.gate import AttributedRequest, Call, CompositeRequest, Core
 from holdfast.runtime.remember import MAX_REASON_CHARS
 
 
 @dataclass(frozen=True, slots=True)
-class Capture(CompositeRequest[ProviderResponse[CaptureResult]]):
+class Capture(AttributedRequest, CompositeRequest[ProviderResponse[CaptureResult]]):
     """Capture an event, or content to be stored as it is. The provider decides what to extract from it."""
 
     action: ClassVar[Action] = Action.CAPTURE
@@ -109,7 +109,7 @@ class Capture(CompositeRequest[ProviderResponse[CaptureResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class UpsertRecords(CompositeRequest[ProviderResponse[WriteResult]]):
+class UpsertRecords(AttributedRequest, CompositeRequest[ProviderResponse[WriteResult]]):
     """Store records as they are. One whose metadata has a `key` replaces the record of that key."""
 
     action: ClassVar[Action] = Action.RECORD_UPSERT
@@ -146,7 +146,7 @@ class UpsertRecords(CompositeRequest[ProviderResponse[WriteResult]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Query(CompositeRequest[ProviderResponse[ContextBundle]]):
+class Query(AttributedRequest, CompositeRequest[ProviderResponse[ContextBundle]]):
     """Query memory. `timeout_seconds` is the longest that the caller can wait."""
 
     action: ClassVar[Action] = Action.QUERY
@@ -266,7 +266,7 @@ class GetRecord(CompositeRequest[ProviderResponse[Snippet]]):
         ) -> response_validation.ValidatedResponse[Snippet | None]:
             checked = response_validation.snippet_validator(handle)(answer, bounds)
             if checked.value is None:
-                call.fail(nowhere)  # an external call's row records this failure too
+                call.entry.failure = nowhere  # an external call's row records this failure too
             return checked
 
         answer = await call_provider(core, call, binding, lambda adapter: adapter.get(handle, self.scope), check)

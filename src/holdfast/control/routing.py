@@ -37,7 +37,7 @@ def route_verb(verb: Request[Any, R]) -> Request[Any, R]:
     """Wrap a memory verb so that the provider bound to its space serves it; return other verbs unchanged."""
     if type(verb) not in ROUTED or verb.scope.space == EVERYWHERE:
         return verb
-    return cast(Request[Any, R], RoutedVerb(verb.scope, verb, getattr(verb, "idempotency_key", None)))
+    return cast(Request[Any, R], RoutedVerb(verb.scope, verb, verb.idempotency_key))
 
 
 @dataclass(frozen=True, slots=True)
