@@ -19,6 +19,7 @@ from keeping import KeepingProvider
 from holdfast import AsyncMemory
 from holdfast.app import Engine, open_engine
 from holdfast.control.bindings import CreateBinding, SetTarget, UpdateBinding
+from holdfast.control.provider_translation import TRANSLATIONS
 from holdfast.control.routing import ROUTED
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind, storewide_grant
 from holdfast.domain.bindings import TargetKind
@@ -34,6 +35,7 @@ from holdfast.errors import (
 )
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
+from holdfast.runtime.gate import Write
 from holdfast.settings import Settings
 from serving import HANG, HANG_UP, USER_KEY, answering, http, served, serving, whole_chain
 
@@ -345,9 +347,17 @@ def test_made_again_with_its_key_nothing_is_asked_twice(front: Front) -> None:
     for _ in range(2):
         assert run(memory.add(["The cat sat."], subject="ana", idempotency_key="k")).message_ids == ("k1",)
         assert run(memory.remember("Grey.", subject="ana", idempotency_key="m")).id == "k2"
-    assert front.there.asked == ["capture", "upsert_records"]
+        assert run(memory.correct("k2", "Black.", subject="ana", idempotency_key="c")).text == "Black."
+        assert run(memory.forget("k1", subject="ana", idempotency_key="f")).memories == 1
+    assert front.there.asked == ["capture", "upsert_records", "correct", "forget"]
     with pytest.raises(IdempotencyConflict):
         run(memory.add(["The dog sat."], subject="ana", idempotency_key="k"))
+
+
+def test_every_translated_write_can_be_replayed() -> None:
+    for verb, translation in TRANSLATIONS.items():
+        replays = [vars(translation).get(name) for name in ("replay_state", "from_replay")]
+        assert all(replays) if issubclass(verb, Write) else not any(replays), verb.__name__
 
 
 UNTOLD: dict[str, Callable[[AsyncMemory], Any]] = {

@@ -301,8 +301,8 @@ class CorrectTranslation(Translation[Correct, RecordHandle]):
         new = Snippet(found, self.verb.text, scope=self.verb.scope)
         return RememberResult(replace(_to_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
 
-    kept = RememberTranslation.replay_state
-    replayed = RememberTranslation.from_replay
+    replay_state = staticmethod(RememberTranslation.replay_state)
+    from_replay = staticmethod(RememberTranslation.from_replay)
 
 
 class ForgetTranslation(Translation[Forget, ForgetResult]):
