@@ -62,6 +62,9 @@ class RoutedVerb(CompositeRequest[Any]):
         answer = await call_provider(core, call, binding, translation.ask, translation.check, needs=translation.needs)
         return translation.answer(answer.result, call.operation_id)
 
+    def record_count(self, result: Any) -> int:
+        return self.verb.record_count(result)
+
     def digest(self) -> str:
         return self.verb.digest() if isinstance(self.verb, Write) else super().digest()
 
