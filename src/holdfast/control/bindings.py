@@ -17,11 +17,11 @@ from holdfast.control.dispatch import timeout_of
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Target, TargetKind, checked_key
+from holdfast.domain.checks import checked_flag, checked_whole
 from holdfast.domain.contract import Capabilities, HookKind
 from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope, check_part
 from holdfast.domain.secret_references import check_references

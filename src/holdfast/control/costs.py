@@ -14,6 +14,7 @@ from holdfast.control import validation
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
+from holdfast.domain.checks import checked_flag, checked_text, checked_whole
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
 from holdfast.domain.costs import (
     ANY_MODEL,
@@ -29,9 +30,7 @@ from holdfast.domain.costs import (
 )
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import FinanceEventId
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.usage import DEFAULT_CURRENCY
 from holdfast.errors import NotFound

@@ -8,13 +8,13 @@ from typing import ClassVar
 from holdfast.control import validation
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind, SourceKind
 from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, HookDeliveryStatus
 from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidInput, NotFound
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.activity_events import activity_event

@@ -17,6 +17,7 @@ from holdfast.control.binding_resolution import read_resolution
 from holdfast.control.memory import query_binding
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding, Resolution
+from holdfast.domain.checks import checked_text, checked_whole
 from holdfast.domain.contract import MAX_QUERY_CHARS, ContextBundle, HookContext, HookKind, Intent, QueryRequest
 from holdfast.domain.control import ProviderResponse
 from holdfast.domain.hooks import Hydration, skip_reason
@@ -32,9 +33,7 @@ from holdfast.domain.hydration import (
     preamble,
 )
 from holdfast.domain.ids import checked_id
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running_loop
 from holdfast.runtime.gate import Call, CompositeRequest, Core

@@ -16,6 +16,7 @@ from holdfast.control.dispatch import call_provider
 from holdfast.control.response_validation import ValidatedResponse
 from holdfast.domain.access import Action
 from holdfast.domain.bindings import Binding
+from holdfast.domain.checks import checked_text, checked_whole
 from holdfast.domain.contract import (
     ANY_PROVIDER,
     DEFAULT_PAGE,
@@ -47,10 +48,8 @@ from holdfast.domain.contract import (
     WriteResult,
 )
 from holdfast.domain.control import ProviderResponse
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import NotFound
 from holdfast.ports.provider import CorrectingAdapter, ExplainingAdapter, ExtractingAdapter, ProfilingAdapter
 from holdfast.runtime.gate import AttributedRequest, Call, CompositeRequest, Core

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from holdfast.control import validation
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.bindings import checked_key
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, SourceKind
 from holdfast.domain.ids import checked_id
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.operations import (
     MemoryMetrics,
     Operation,

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from holdfast.control import post_filter, response_validation
 from holdfast.control.response_validation import Bounds, ValidatedResponse, matches_scope
 from holdfast.domain.bindings import Binding
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_HANDLES,
@@ -44,7 +45,6 @@ from holdfast.domain.reference_message import reference_message
 from holdfast.domain.results import Added, Hit, HitKind, Page, Recall, RememberResult
 from holdfast.domain.scope import FILTER_PARTS, Scope
 from holdfast.domain.search import SearchOptions
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft
 from holdfast.errors import NotFound, ProviderMalformed
 from holdfast.ports.provider import Adapter, CorrectingAdapter

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from holdfast.domain.bindings import checked_key
+from holdfast.domain.checks import checked_seconds, checked_text
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_HANDLES,
@@ -24,9 +25,7 @@ from holdfast.domain.contract import (
     is_cursor,
 )
 from holdfast.domain.ids import checked_id
-from holdfast.domain.numbers import checked_seconds
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidCursor, InvalidInput, InvalidScope, InvalidText, InvalidTimestamp
 
 E = TypeVar("E", bound=Enum)

@@ -13,7 +13,7 @@ from holdfast.control_api.jobs import JobCalls
 from holdfast.control_api.memory import MemoryCalls
 from holdfast.control_api.opening import PlaneOptions, open_control_plane
 from holdfast.control_api.operations import TrailCalls
-from holdfast.portal import BlockingFacade, blocking
+from holdfast.loops import BlockingFacade, blocking
 
 
 class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCalls, CostCalls):

@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from holdfast.domain.checks import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, check_metadata, checked_text
 from holdfast.domain.contract import MAX_SUMMARY_CHARS, SourceKind, SourcePayload, SourceRef
-from holdfast.domain.metadata import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, check_metadata
 from holdfast.domain.scope import MAX_PART_CHARS, Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.errors import InvalidInput
 

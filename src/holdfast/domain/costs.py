@@ -11,9 +11,9 @@ from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
 
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import CostEventId, FinanceEventId, OperationId
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import Scope, check_part
 from holdfast.domain.usage import is_currency
 from holdfast.errors import InvalidInput

@@ -24,6 +24,7 @@ from holdfast.domain.capture_metadata import (
     matches_metadata,
     provenance,
 )
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     MAX_SUMMARY_CHARS,
     Capabilities,
@@ -55,7 +56,6 @@ from holdfast.domain.memory import GUARDED_PLANES, Status
 from holdfast.domain.results import Explanation, Hit, Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import NotFound, ProviderMisconfigured
 from holdfast.ports import SearchOptions

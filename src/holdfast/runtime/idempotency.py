@@ -10,9 +10,9 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from holdfast.domain.checks import checked_text
 from holdfast.domain.ids import OperationId
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import IdempotencyConflict
 from holdfast.ports import StoredResponse, Transaction
 

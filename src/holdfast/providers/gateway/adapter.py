@@ -14,6 +14,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from holdfast.domain.capture_metadata import CaptureMetadata, captured_text, matches_metadata
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     Capabilities,
     CaptureMode,
@@ -32,7 +33,6 @@ from holdfast.domain.contract import (
     WriteResult,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import CapabilityUnavailable, Conflict, NotFound
 from holdfast.providers.gateway import partition_mapping
 from holdfast.providers.gateway.partition_mapping import RemotePartition
