@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from holdfast.domain.capture_metadata import CaptureMetadata, captured_text, matches_metadata
 from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     Capabilities,
@@ -32,6 +31,7 @@ from holdfast.domain.contract import (
     SourceKind,
     WriteResult,
 )
+from holdfast.domain.contract_records import CaptureMetadata, captured_text, matches_metadata
 from holdfast.domain.scope import Scope
 from holdfast.errors import CapabilityUnavailable, Conflict, NotFound
 from holdfast.providers.gateway import partition_mapping
