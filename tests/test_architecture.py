@@ -30,7 +30,7 @@ CORE = {"errors", "domain", "failpoints", "loops", "pool"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "failpoints": set(),
-    "loops": set(),
+    "loops": {"errors", "pool"},
     "pool": {"errors"},
     "domain": {"errors"},
     "ports": CORE,
@@ -45,13 +45,12 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
     "library": {*CORE, "ports", "inputs", "runtime"},
-    "sdk": {*CORE, "ports", "runtime", "app", "opening", "portal", "settings"},
+    "sdk": {*CORE, "ports", "runtime", "app", "opening", "settings"},
     "wire": {*CORE, "ports", "runtime"},
-    "portal": {"errors", "loops", "pool"},
-    "sync": {"library", "portal"},
-    "client": {*CORE, "ports", "runtime", "library", "portal", "wire", "settings"},
+    "sync": {"library", "loops"},
+    "client": {*CORE, "ports", "runtime", "library", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
-    "control_api": {*CORE, "ports", "control", "inputs", "opening", "portal"},
+    "control_api": {*CORE, "ports", "control", "inputs", "opening"},
     "plane": {"control_api"},  # its old name
     "gateway": {
         *CORE,

@@ -203,9 +203,9 @@ def method(entry: VerbEntry, imports: Imports) -> str:
 def written() -> str:
     imports = Imports()
     imports.add("holdfast.control_api.base_calls", "ControlCalls")
-    imports.add("holdfast.portal", "A")
-    imports.add("holdfast.portal", "BlockingFacade")
-    imports.add("holdfast.portal", "blocking")
+    imports.add("holdfast.loops", "A")
+    imports.add("holdfast.loops", "BlockingFacade")
+    imports.add("holdfast.loops", "blocking")
     body = "".join(method(entry, imports) for entry in VERBS.values())
     waiting = "".join(f"    {name} = blocking(VerbMethods.{name})\n" for name in VERBS)
     return format_source(HEAD.format(imports=imports) + body + BLOCKING_HEAD + waiting)

@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "every call leaves one operation row",
-        "runtime/call.py",
+        "runtime/gate.py",
         '    transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, touched))\n    reach("write.after")\n',
         '    reach("write.after")\n',
         "tests/runtime/test_perform.py",

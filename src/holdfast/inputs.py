@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from holdfast.domain.access import ActorKind
 from holdfast.domain.access import ActorRole as AccessRole
+from holdfast.domain.checks import checked_text
 from holdfast.domain.conditions import Condition
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import Plane, Validity
@@ -19,7 +20,6 @@ from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import MAX_PART_CHARS, SCOPE_PARTS, Scope
 from holdfast.domain.search import Method
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Draft, Role
 from holdfast.domain.users import ROLES

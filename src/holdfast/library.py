@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.conditions import Condition
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.ids import MessageId
 from holdfast.domain.jobs import Job, JobStatus
 from holdfast.domain.memory import MemoryRecord, Plane, Status
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.resources import UNNAMED, Resource, ResourceAdded, ResourcePage
 from holdfast.domain.results import (
     Added,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.library import AsyncMemory
-from holdfast.portal import BlockingFacade, blocking, inline
+from holdfast.loops import BlockingFacade, blocking, inline
 
 
 class Memory(BlockingFacade[AsyncMemory]):

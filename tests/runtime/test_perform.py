@@ -234,8 +234,8 @@ def test_nothing_but_the_gate_writes_operations() -> None:
     assert writers == {
         "runtime/gate.py:core.store.audit",
         "runtime/gate.py:t.operations.settle",
-        "runtime/call.py:transaction.operations.add",
-        "runtime/call.py:transaction.operations.settle",
+        "runtime/gate.py:transaction.operations.add",
+        "runtime/gate.py:transaction.operations.settle",
     }
 
 
@@ -247,4 +247,4 @@ def test_nothing_but_the_gate_makes_operations() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Operation"
     }
-    assert makers == {"runtime/call.py", "stores/sql/rows.py"}
+    assert makers == {"runtime/gate.py", "stores/sql/rows.py"}

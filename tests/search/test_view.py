@@ -17,8 +17,8 @@ from holdfast.ports import LazyRows, PartitionDelta, VectorRow, columns_of
 from holdfast.search.analyzer import term_hash
 from holdfast.search.columns import COLUMN_NAMES
 from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.search.partition_index import Postings, Segment
 from holdfast.search.partition_view import PAUSE_MICROS, PartitionView
-from holdfast.search.postings import Postings, Segment
 
 FAKE = FakeEmbedder(16)
 LONG = "A long story is told here, sentence by sentence, about cats. " * 40

@@ -19,11 +19,11 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import IdempotencyKey, Rule, check_enum, whole_number
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Key, Target, TargetKind
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.contract import Capabilities, HookKind
 from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Part, Scope
 from holdfast.domain.secret_references import check_references

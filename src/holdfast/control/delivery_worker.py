@@ -201,7 +201,8 @@ class _ToSubscriber(_Attempt):
         event = HookEvent(
             delivery.hook, delivery.scope, delivery.source, self.payload, delivery.hook.hook_id, delivery.binding
         )
-        await call.run_external(lambda: subscribers.deliver(name, event), also=self.finish_step(core, call))
+        call.add_effect(self.finish_step(core, call))
+        await call.run_external(lambda: subscribers.deliver(name, event))
 
 
 def build_capture_request(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:

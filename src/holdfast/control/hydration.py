@@ -78,7 +78,7 @@ class Hydrate(CompanyCall[Hydration]):
                 reason = skip_reason(binding, HookKind.PRE_RUN_HYDRATE)
                 if binding is None or reason is not None:
                     # No provider was called, so this does not count as a query without an answer.
-                    call.fail(_refusal(found))
+                    call.entry.failure = _refusal(found)
                     key = None if binding is None else binding.key
                     call.attribute(asked=False)
                     return Hydration(call.operation_id, binding=key, reason=reason)
@@ -91,7 +91,7 @@ class Hydrate(CompanyCall[Hydration]):
             failure = error
         else:
             return self._to_result(call, answer)
-        call.fail(failure)
+        call.entry.failure = failure
         return Hydration(call.operation_id, binding=None if binding is None else binding.key, reason=failure.code)
 
     async def _query_memory(self, core: Core, call: Call, binding: Binding) -> ProviderResponse[ContextBundle]:

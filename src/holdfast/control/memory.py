@@ -266,7 +266,7 @@ class GetRecord(CompanyCall[ProviderResponse[Snippet]]):
         ) -> response_validation.ValidatedResponse[Snippet | None]:
             checked = response_validation.snippet_validator(handle)(answer, bounds)
             if checked.value is None:
-                call.fail(nowhere)  # an external call's row records this failure too
+                call.entry.failure = nowhere  # an external call's row records this failure too
             return checked
 
         answer = await call_provider(core, call, binding, lambda adapter: adapter.get(handle, self.scope), check)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from holdfast.domain.arguments import Rule, check_enum, check_moment
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_HANDLES,
@@ -26,7 +27,6 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.ids import checked_id
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText, InvalidTimestamp
 
 MAX_OBJECT_CHARS = 100_000  # of an object, as JSON

@@ -9,7 +9,7 @@ from typing import Self, Unpack
 from holdfast.control_api.opening import PlaneOptions, open_control_plane
 from holdfast.control_api.target_calls import TargetCalls
 from holdfast.control_api.verb_methods import BlockingVerbMethods, VerbMethods
-from holdfast.portal import blocking
+from holdfast.loops import blocking
 
 
 class AsyncControlPlane(VerbMethods, TargetCalls):

@@ -89,7 +89,7 @@ from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, Emitte
 from holdfast.domain.jobs import ControlJob, ControlJobPage, JobFilter, JobKind, JobState
 from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter, OperationPage, OperationType, Outcome
 from holdfast.inputs import Moment, moment_from, optional_enums_from, optional_parse_enum, parse_enum
-from holdfast.portal import A, BlockingFacade, blocking
+from holdfast.loops import A, BlockingFacade, blocking
 
 
 class VerbMethods(ControlCalls):

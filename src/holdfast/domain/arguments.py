@@ -15,8 +15,7 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from holdfast.domain.numbers import checked_flag, checked_whole
-from holdfast.domain.text import checked_text
+from holdfast.domain.checks import checked_flag, checked_text, checked_whole
 from holdfast.errors import InvalidInput, InvalidTimestamp
 
 Check = Callable[[Any, str], object]

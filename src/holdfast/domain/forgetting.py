@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from holdfast.domain.checks import checked_text
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.scope import check_part
-from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidInput
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NewType
 
 from holdfast.domain.arguments import Rule
-from holdfast.domain.text import checked_text
+from holdfast.domain.checks import checked_text
 
 MessageId = NewType("MessageId", str)
 MemoryId = NewType("MemoryId", str)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
 
+from holdfast.domain.checks import Metadata
 from holdfast.domain.ids import MemoryId, MessageId
-from holdfast.domain.metadata import Metadata
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
 

@@ -109,7 +109,7 @@ def _condition(body: SearchRequest, subject: str) -> Condition | None:
         )
     if "all_user_memory" not in body.scope:
         conditions.append(AnyOf(tuple(_place(name, body) for name in dict.fromkeys(body.scope))))
-    if (filters := condition_from(body.filters or {}, subject)) is not None:
+    if body.filters and (filters := condition_from(body.filters, subject)) is not None:
         conditions.append(filters)
     if not conditions:
         return None

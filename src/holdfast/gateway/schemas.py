@@ -11,7 +11,7 @@ from fastapi import UploadFile
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from holdfast.control.schemas import RequestModel, ResponseModel
-from holdfast.domain.metadata import MAX_METADATA_ENTRIES
+from holdfast.domain.checks import MAX_METADATA_ENTRIES
 from holdfast.domain.scope import MAX_PART_CHARS
 
 CHAT = "chat:"

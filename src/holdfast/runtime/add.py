@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_text
 from holdfast.domain.ids import JobId, MessageId, OperationId, TurnId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.results import Added, SkippedMessage
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Role
 from holdfast.errors import InvalidInput
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.checks import checked_flag, checked_whole
 from holdfast.domain.results import Browsed
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import Order, SearchOptions

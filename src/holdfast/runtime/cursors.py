@@ -8,8 +8,7 @@ import json
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from holdfast.domain.numbers import checked_whole
-from holdfast.domain.text import checked_text
+from holdfast.domain.checks import checked_text, checked_whole
 from holdfast.errors import InvalidCursor, InvalidText
 
 

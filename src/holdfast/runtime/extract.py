@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from holdfast.domain import ids
@@ -10,13 +10,25 @@ from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.ids import MemoryId
 from holdfast.domain.jobs import Job
 from holdfast.domain.memory import MemoryRecord, Plane, Status
+from holdfast.domain.results import Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
-from holdfast.ports import Candidate, NewRevision, Reader, Transaction
+from holdfast.ports import Candidate, Extractor, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import with_costs
 from holdfast.runtime.remember import time_after
+
+
+@dataclass(frozen=True, slots=True)
+class LazyExtractor:
+    """An extractor that is loaded on first use. Implements `ports.Extractor`."""
+
+    name: str
+    load: Callable[[], Extractor]
+
+    async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]:
+        return await self.load().extract(messages, subject)
 
 
 @dataclass(frozen=True, slots=True)

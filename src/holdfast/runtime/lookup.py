@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import OPEN_PLANES
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import Page, Record
 from holdfast.domain.scope import Scope
 from holdfast.errors import NotFound

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.capture_metadata import decode_metadata, matches_metadata
 from holdfast.domain.contract import MAX_PAGE
+from holdfast.domain.contract_records import decode_metadata, matches_metadata
 from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, OperationId

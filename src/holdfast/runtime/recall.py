@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.numbers import checked_whole
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.reference_message import reference_message
 from holdfast.domain.results import Hit, HitKind, Recall
 from holdfast.domain.scope import Scope

@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.checks import check_metadata, checked_flag, checked_text
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
-from holdfast.domain.metadata import check_metadata
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import Record, RememberResult
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Message
 from holdfast.errors import InvalidInput, NotFound, RevisionConflict
 from holdfast.ports import NewRevision, Transaction

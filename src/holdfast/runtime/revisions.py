@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.domain.numbers import checked_whole
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.results import Record
 from holdfast.errors import RevisionConflict
 

@@ -10,16 +10,15 @@ from functools import partial
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import MAX_QUERY_CHARS, checked_real, checked_text, checked_whole
 from holdfast.domain.conditions import checked_condition
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Evidence, MemoryRecord
-from holdfast.domain.numbers import checked_real, checked_whole
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import Method
-from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.loops import run_sync
 from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import RebuildResult, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Reader, Transaction

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, ActorKind, ActorRole, Grant
+from holdfast.domain.checks import checked_text
 from holdfast.domain.scope import EVERYWHERE, Scope, check_part
-from holdfast.domain.text import checked_text
 from holdfast.domain.users import (
     KEY_PREFIXES,
     ROLES,

@@ -95,6 +95,22 @@ def index_identity(core: Core) -> str:
     return f"{core.embedder.fingerprint}/{core.analyzer.version}"
 
 
+async def queue_reembedding(core: Core) -> None:
+    """Queue re-embedding if another embedder or analyzer built the store's indexes."""
+    made_by = await core.store.read(storewide_grant(), lambda reader: reader.maintenance.fact(INDEXED_BY))
+    if made_by == index_identity(core):
+        return
+
+    def queue(transaction: Transaction) -> None:
+        if made_by is None:
+            transaction.maintenance.put_fact(INDEXED_BY, index_identity(core))
+        else:
+            job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
+            transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+
+    await core.store.write(storewide_grant(), queue)
+
+
 class Worker:
     """Runs one job at a time. Many workers, in one or more processes, may share a store.
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holdfast.domain.ranking import BoolArray, IntArray
 from holdfast.domain.scope import Scope
 from holdfast.ports import IndexRow
-from holdfast.search.postings import SmallArray
+from holdfast.search.partition_index import SmallArray
 
 K = TypeVar("K")
 V = TypeVar("V")

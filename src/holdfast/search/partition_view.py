@@ -19,8 +19,15 @@ from numpy.typing import NDArray
 from holdfast.domain.ranking import BoolArray, FloatArray, IntArray
 from holdfast.ports import IndexRow, PartitionDelta, columns_of
 from holdfast.search.columns import COLUMN_NAMES, MESSAGE, ColumnDictionaries, Columns, GrowingArray, LruCache
-from holdfast.search.postings import Postings, SmallArray, segment_of
-from holdfast.search.vectors import NO_VECTORS, Vectors, products_of, read_vectors
+from holdfast.search.partition_index import (
+    NO_VECTORS,
+    Postings,
+    SmallArray,
+    Vectors,
+    products_of,
+    read_vectors,
+    segment_of,
+)
 
 # Messages with a longer pause between them are no neighbours.
 PAUSE_MICROS = 3_600_000_000

@@ -39,12 +39,13 @@ from holdfast.domain.times import to_micros
 from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, ScoredCandidate, SearchOptions
 from holdfast.ports.repositories.index import IndexReader
 from holdfast.search.analyzer import TextAnalyzer
-from holdfast.search.approximate_search import ApproximateSearch, PartitionCandidates, score_exactly
+from holdfast.search.approximate_search import ApproximateSearch
 from holdfast.search.browse import list_by_time
 from holdfast.search.condition_masks import condition_mask
 from holdfast.search.embedders.static import STATIC_PREFIX
 from holdfast.search.partition_view import PartitionView
 from holdfast.search.query_parser import UNREAD, ParsedQuery, parse_query, without_names
+from holdfast.search.signals import PartitionCandidates, score_exactly
 from holdfast.search.view_cache import ViewCache
 from holdfast.search.visibility import (
     VisibleView,

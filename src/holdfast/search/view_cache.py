@@ -13,8 +13,8 @@ from threading import Lock
 from holdfast.domain.scope import Partition
 from holdfast.ports import NearestIndex, PartitionDelta
 from holdfast.ports.repositories.index import IndexReader
+from holdfast.search.partition_index import has_other_length
 from holdfast.search.partition_view import PartitionView
-from holdfast.search.vectors import has_other_length
 
 Key = tuple[Partition, str]
 # Cached views per partition, the newest first.

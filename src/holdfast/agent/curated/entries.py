@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.agent.curated.threats import MAX_SCANNED_CHARS, threat_in
-from holdfast.domain.text import checked_text
+from holdfast.domain.checks import checked_text
 from holdfast.errors import InvalidInput, InvalidText
 
 DELIMITER = "\n§\n"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from holdfast.gateway.edge.exchange import Exchange
-from holdfast.gateway.edge.http_metrics import GONE
+from holdfast.gateway.edge.metrics import GONE
 
 log = logging.getLogger("holdfast.gateway.requests")
 # One encoder: `json.dumps` would create one per line.

@@ -14,7 +14,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from holdfast.domain.metadata import MAX_METADATA_CHARS
+from holdfast.domain.checks import MAX_METADATA_CHARS
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import AccessDenied, InvalidInput
 from holdfast.gateway.everos.schemas import EverosToolCall, MessageItem, UnprocessedMessage, moment_of

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_instances, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.ids import MessageId, OperationId
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitReport,
     MemoryTranscriptCommitRequest,
@@ -19,7 +19,6 @@ from holdfast.domain.runtime_api.transcripts import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, SkippedReason, TranscriptState, TranscriptTurn
-from holdfast.domain.type_checks import checked_instances
 from holdfast.errors import Conflict, DuplicateId
 from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from holdfast.domain.access import Action
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import EventId
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, Trigger
 from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import AliasNotTrusted
 from holdfast.ports import Alias, Reader, Transaction
 

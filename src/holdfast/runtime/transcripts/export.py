@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.archive_format import ArchivedMemory, ArchivedTurn
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.continuity_snapshot import MOST_MEMORIES, MOST_TURNS, build_snapshot, to_document
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
@@ -20,7 +21,6 @@ from holdfast.domain.lifecycle import (
     checked_mode,
 )
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Plane, Status
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_api.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
 from holdfast.domain.scope import Partition, Scope

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_flag, checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admit, checked_mode
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import Pressure, pressure_of
 from holdfast.domain.runtime_api.transcripts import (
     CanonicalTurnDelta,
@@ -28,7 +28,6 @@ from holdfast.domain.runtime_api.transcripts import (
     TurnSource,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
     DELIVERIES,
@@ -42,7 +41,6 @@ from holdfast.domain.transcript_turns import (
     count_known_messages,
     match_redelivery,
 )
-from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing

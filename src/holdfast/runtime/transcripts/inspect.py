@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
@@ -25,7 +26,6 @@ from holdfast.domain.runtime_api.retrieval import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import ListFilter
-from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import PreparedQuery, QueryRead

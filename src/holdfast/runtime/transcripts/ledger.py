@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.lifecycle import Trigger
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.runtime_api.transcripts import LedgerEntry, MemoryReplayReport
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.checks import checked_text
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
@@ -25,7 +26,6 @@ from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptLifecycleRequest,
 )
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript_turns import TranscriptState, Transition, View, checked_member, state_after
 from holdfast.errors import InvalidText, StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState

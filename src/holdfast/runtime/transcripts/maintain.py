@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.checks import checked_flag, checked_instance, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admit, checked_mode
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import pressure_of
 from holdfast.domain.runtime_api.writing import (
     MemoryMaintainReport,
@@ -23,10 +23,8 @@ from holdfast.domain.runtime_api.writing import (
     SemanticGovernance,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
-from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write

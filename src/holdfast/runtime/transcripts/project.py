@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import MAX_QUERY_CHARS, checked_flag, checked_instance, checked_text, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import Admission, ModeInput, admit
 from holdfast.domain.memory import GUARDED_PLANES
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.profiles import Pressure, backend_of, render_budget, scale_budget
 from holdfast.domain.projection_block import (
     MemoryBlock,
@@ -37,9 +37,7 @@ from holdfast.domain.runtime_api.retrieval import (
     SourceAuthority,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.domain.transcript_turns import View
-from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import RankedCandidates, Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_text
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import EventId, JobId
@@ -22,7 +23,6 @@ from holdfast.domain.runtime_api.writing import (
     MemoryRecoverRequest,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript_turns import checked_member
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write

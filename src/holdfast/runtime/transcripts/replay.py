@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.lifecycle import (
@@ -18,7 +19,6 @@ from holdfast.domain.lifecycle import (
     admit,
     checked_mode,
 )
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.redaction import RedactedSlice, redact_turns
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptExportReport,

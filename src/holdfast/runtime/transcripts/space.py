@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import EventId, OperationId
@@ -23,7 +24,6 @@ from holdfast.domain.lifecycle import (
     checked_mode,
 )
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Status
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.runtime_api.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
 from holdfast.domain.scope import Scope
 from holdfast.domain.space_file import (

@@ -1,7 +1,9 @@
-"""Metrics of memory operations for `/metrics`: calls by binding, query hits, failures and costs.
+"""Prometheus metrics of the gateway, in their own registry: HTTP requests, and memory operations.
 
-Labels are names of companies, bindings, providers and currencies, which operators chose; never content. Beyond a
-maximum number of label sets, new ones are counted under `other`, so that new names cannot flood a monitoring system.
+HTTP labels are route templates, methods, statuses and reasons, never a path, an id or a user: so their number is
+bounded and they reveal nothing about users. Labels of memory operations are names of companies, bindings, providers and
+currencies, which operators chose; never content. Beyond a maximum number of label sets, new ones are counted under
+`other`, so that new names cannot flood a monitoring system.
 """
 
 from __future__ import annotations
@@ -9,18 +11,80 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.exposition import generate_latest
 
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.jobs import Job, JobKind
 from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, counts_in_metrics, is_recall
+from holdfast.gateway.edge.exchange import Exchange
 
+M = TypeVar("M")
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+GONE = 499  # the client disconnected before the response
 MOST_LABEL_SETS = 1_000  # per metric
 OTHER = "other"
 NO_BINDING = "none"
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
-M = TypeVar("M")
+
+class Metrics:
+    """The metrics of one gateway. The engine reports to `memory`."""
+
+    media_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "holdfast_http_requests",
+            "Requests that were answered or aborted.",
+            ("route", "method", "status"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "holdfast_http_request_seconds",
+            "Seconds from a request's headers to the end of its response.",
+            ("route", "method"),
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self._in_flight = Gauge(
+            "holdfast_http_requests_in_flight", "Requests being read, queued or handled.", registry=self.registry
+        )
+        self._rejected = Counter(
+            "holdfast_http_rejected",
+            "Requests and connections refused before they reached a route.",
+            ("reason",),
+            registry=self.registry,
+        )
+        self.memory = MemoryCounters(self.registry)
+        ProcessCollector(registry=self.registry)
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def on_start(self, exchange: Exchange) -> None:
+        self._in_flight.inc()
+
+    def on_end(self, exchange: Exchange) -> None:
+        self._in_flight.dec()
+        method = exchange.method if exchange.method in _METHODS else "other"
+        key = (exchange.route, method, exchange.status or GONE)
+        found = self._known.get(key)
+        if found is None:
+            route, method, status = key
+            found = self._requests.labels(route, method, str(status)), self._seconds.labels(route, method)
+            self._known[key] = found
+        found[0].inc()
+        found[1].observe(exchange.seconds)
+        if exchange.refusal is not None and exchange.error is None:
+            self.count_rejection(exchange.refusal.code)
+
+    def count_rejection(self, reason: str) -> None:
+        self._rejected.labels(reason).inc()
+
+    def render(self) -> bytes:
+        """All metrics in Prometheus's text format (`media_type`)."""
+        return generate_latest(self.registry)
 
 
 class _CappedMetric(Generic[M]):
@@ -66,7 +130,7 @@ class MemoryCounters:
                 "holdfast_memory_operation_seconds",
                 "Duration of memory calls in seconds, by provider.",
                 ("provider", "type"),
-                buckets=_BUCKETS,
+                buckets=(*_BUCKETS, 60.0),
                 registry=registry,
             ).labels,
             2,

@@ -1,7 +1,12 @@
-"""Capture metadata: the source, the summary and the entries of a capture, encoded in a record's metadata.
+"""One translation between our records and those of the provider contract, in both directions.
 
-The engine's metadata are texts by name. The rest of a capture is stored under names with the prefix `holdfast.`, which
-callers may not use. Text entries keep their own names, so that they read the same through every interface.
+The engine's metadata are texts by name. The source, the summary and other entries of a capture are stored under names
+with the prefix `holdfast.`, which callers may not use. Text entries keep their own names, so that they read the same
+through every interface.
+
+`to_snippet` turns a record of our own store into a snippet of the contract. `to_hit` and `to_memory` turn a snippet of
+an external provider into a result of the library: fields that its provider does not report get the defaults for
+external content.
 """
 
 from __future__ import annotations
@@ -10,13 +15,17 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
-from holdfast.domain.contract import MAX_SUMMARY_CHARS, SourceKind, SourcePayload, SourceRef
-from holdfast.domain.metadata import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, check_metadata
-from holdfast.domain.scope import MAX_PART_CHARS, Scope
-from holdfast.domain.text import checked_text
+from holdfast.domain.bindings import LOCAL
+from holdfast.domain.checks import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, check_metadata, checked_text
+from holdfast.domain.contract import MAX_SUMMARY_CHARS, RecordHandle, Snippet, SourceKind, SourcePayload, SourceRef
+from holdfast.domain.ids import MemoryId
+from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust
+from holdfast.domain.results import Hit, HitKind, Record
+from holdfast.domain.scope import FILTER_PARTS, MAX_PART_CHARS, Scope
 from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.errors import InvalidInput
 
@@ -162,3 +171,71 @@ def capture_conversation(scope: Scope) -> str:
             plain = f"{kind}:{name}"
             return plain if len(plain) <= MAX_PART_CHARS else f"{kind}:{_digest(name)}"
     return DEFAULT_CONVERSATION
+
+
+def to_snippet(record: Record | Hit, score: float | None = None) -> Snippet:
+    noted = decode_metadata(record.metadata)
+    source = noted.source
+    if source is not None and source.space != record.scope.space:
+        source = None  # a source in another company is forged
+    return Snippet(
+        handle=RecordHandle(LOCAL, record.id),
+        text=record.text,
+        score=score,
+        summary=noted.summary,
+        source=source,
+        scope=record.scope,
+        recorded_at=record.recorded_at,
+        metadata=noted.metadata,
+    )
+
+
+def to_hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
+    fields = _record_fields(found, asked, now)
+    return Hit(
+        id=found.handle.record_id,
+        kind=HitKind.MEMORY,
+        score=found.score or 0.0,
+        evidence=(),
+        sender=fields["metadata"].get("sender"),
+        **fields,
+    )
+
+
+def to_memory(found: Snippet, asked: Scope, now: datetime) -> MemoryRecord:
+    return MemoryRecord(
+        id=MemoryId(found.handle.record_id),
+        superseded_at=None,
+        author=found.handle.provider_key,
+        reason=None,
+        **_record_fields(found, asked, now),
+    )
+
+
+def _record_fields(found: Snippet, asked: Scope, now: datetime) -> dict[str, Any]:
+    """The fields that a hit and a memory have in common."""
+    return {
+        "text": found.text,
+        "scope": _record_scope(found, asked),
+        "plane": plane_of(found),
+        "trust": Trust.LOW,
+        "status": Status.ACCEPTED,
+        "revision": 1,
+        "validity": ALWAYS,
+        "recorded_at": found.recorded_at or now,
+        "source": None if found.source is None else found.source.external_ref,
+        "metadata": {name: value if isinstance(value, str) else str(value) for name, value in found.metadata.items()},
+    }
+
+
+def _record_scope(found: Snippet, asked: Scope) -> Scope:
+    """Return the record's scope, with parts that its provider does not report taken from the request."""
+    if found.scope is None:
+        return asked
+    unsaid = {name: getattr(asked, name) for name in FILTER_PARTS if getattr(found.scope, name) is None}
+    return replace(found.scope, **unsaid)
+
+
+def plane_of(found: Snippet) -> Plane:
+    outside = found.source is not None and found.source.kind is SourceKind.EXTERNAL_DOCUMENT
+    return Plane.RESOURCE if outside else Plane.LONG_TERM
