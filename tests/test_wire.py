@@ -26,6 +26,7 @@ from pydantic_core import ValidationError
 
 from holdfast import errors, runtime, wire
 from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.arguments import result_type_of
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import MemoryRecord, Plane, Status, Trust, Validity
@@ -167,7 +168,7 @@ def test_a_verb_says_what_it_answers() -> None:
 
     Silent.__orig_bases__ = ()  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="Silent does not declare"):
-        wire.answer_type(Silent)
+        result_type_of(Silent)
 
 
 @VERBS
