@@ -65,7 +65,10 @@ def test_one_operation_is_shown_whole(busy: Holdfast) -> None:
     for said in ("record_upsert", "space acme, agent builder, run r1", "default", "local", "operator:local"):
         assert said in shown.out
     assert "Tuesdays" not in shown.out
-    assert busy("operations", "show", found["operation_id"], "--company", "acme", "--json").json["operation_id"] == found["operation_id"]
+    assert (
+        busy("operations", "show", found["operation_id"], "--company", "acme", "--json").json["operation_id"]
+        == found["operation_id"]
+    )
 
 
 def test_who_looked_is_shown_only_if_it_is_asked_for(busy: Holdfast) -> None:
@@ -80,7 +83,9 @@ def test_who_looked_is_shown_only_if_it_is_asked_for(busy: Holdfast) -> None:
     assert {one["action"] for one in by_action["operations"]} == {"read_operations"}
     one = busy("operations", "show", looks[0]["operation_id"], "--company", "acme")
     assert "type     -" in one.out
-    assert busy("operations", "show", of_memory[0]["operation_id"], "--company", "acme", "--json").json["type"] == "query"
+    assert (
+        busy("operations", "show", of_memory[0]["operation_id"], "--company", "acme", "--json").json["type"] == "query"
+    )
 
 
 def test_what_was_done_to_memory_comes_in_one_order_whatever_it_was(busy: Holdfast) -> None:

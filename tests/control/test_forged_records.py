@@ -8,8 +8,8 @@ import json
 import pytest
 from desk import ACME, AGENT, BOT, OTHER, Desk
 
-from holdfast.control.memory import GetRecord, ListRecords, Query
 from holdfast.control.json_views import to_json
+from holdfast.control.memory import GetRecord, ListRecords, Query
 from holdfast.runtime.remember import Remember
 
 FORGED = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from holdfast.inputs import ScopeKwargs, SearchKwargs
+    from holdfast.inputs import ScopeKwargs
 
 
 def _option(name: str, metavar: str, explained: str) -> Any:
@@ -101,8 +101,8 @@ class SearchFilters:
         str, _option("--method", "METHOD", "hybrid, keyword (by words alone) or vector (by meaning alone).")
     ] = "hybrid"
 
-    def search_kwargs(self, place: ScopeOptions) -> SearchKwargs:
-        own: SearchKwargs = {
+    def search_kwargs(self, place: ScopeOptions) -> dict[str, Any]:
+        own = {
             "top_k": self.top_k,
             "kind": self.kind,
             "planes": self.plane or None,
@@ -113,7 +113,7 @@ class SearchFilters:
             "min_score": self.min_score,
             "method": self.method,
         }
-        return cast("SearchKwargs", {**own, **place.scope_kwargs()})
+        return {**own, **place.scope_kwargs()}
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:
