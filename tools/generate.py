@@ -1,4 +1,4 @@
-"""Write the Python methods of the faces from the tables of verbs; `--check` only compares. Run by `make generate`.
+"""Write methods, command options and reference from the tables of verbs; `--check` compares. Run by `make generate`.
 
 A method has one real parameter per argument of its request, and builds the request from them. What a caller may give
 (a text for an enumeration or a time) is converted by `holdfast/inputs.py`.
@@ -6,6 +6,7 @@ A method has one real parameter per argument of its request, and builds the requ
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -337,6 +338,98 @@ def written(face: Face) -> str:
     return format_source(head + body + BLOCKING_HEAD.format(name=face.name) + waiting, face.target)
 
 
+# --- command options --------------------------------------------------------------------------------------------------
+
+FILTERS = SOURCE / "cli" / "search_filters.py"
+FILTERS_HEAD = '''"""The options of `search` and `explain`. Written by `make generate`; do not edit.
+
+Text, because importing the requests would slow down every command.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from holdfast.cli.options import OnlyText, option
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilters:
+    """Search options besides the query."""
+
+'''
+# A condition is a tree, which no option can hold.
+NO_OPTIONS = frozenset({"condition"})
+
+
+def written_filters() -> str:
+    entry = LIBRARY_VERBS["search"]
+    shown = [each for each in entry.arguments if not entry.is_positional(each) and each.name not in NO_OPTIONS]
+    pairs = ", ".join(f'"{each.name}": self.{option_name(each)}{" or None" * bool(each.item)}' for each in shown)
+    body = "".join(f"    {option_field(each)}\n" for each in shown)
+    method = f'''
+    def keywords(self) -> dict[str, Any]:
+        """Return the options as keyword arguments of the library."""
+        return {{{pairs},}}
+'''
+    return format_source(FILTERS_HEAD + body + method, FILTERS)
+
+
+def option_name(argument: Argument) -> str:
+    return argument.name if argument.item is None else argument.name.removesuffix("s")
+
+
+def option_field(argument: Argument) -> str:
+    name, text, noun = option_name(argument), argument.help, option_noun(argument)
+    kind = {int: "int", float: "float"}.get(argument.type, "str")
+    if argument.item is not None:
+        kind, text = "list[str]", f"{text} Repeatable."
+    elif argument.type is bool:
+        raise ValueError(f"{name}: write how a flag becomes an option")
+    accepted = f"{kind} | None" if argument.optional else kind
+    accepted = "OnlyText" if accepted == "str | None" else accepted
+    value = argument.default.value if isinstance(argument.default, Enum) else argument.default
+    return f'{name}: Annotated[{accepted}, option("--{name.replace("_", "-")}", "{noun}", {text!r})] = {value!r}'
+
+
+def option_noun(argument: Argument) -> str:
+    if argument.rule is not None:
+        return argument.rule.noun
+    return "TIME" if argument.type is datetime else option_name(argument).upper()
+
+
+# --- reference --------------------------------------------------------------------------------------------------------
+
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def written_reference(page: str) -> str:
+    """Return a page of the reference with its tables of arguments written anew."""
+    text, entry = (REFERENCE / page).read_text("utf-8"), LIBRARY_VERBS["search"]
+    named = [each for each in entry.arguments if not entry.is_positional(each)]
+    typed = {each: f"--{option_name(each).replace('_', '-')}" for each in named if each.name not in NO_OPTIONS}
+    for name, table in {
+        "search options": table_of("option", {f"{typed[each]} {option_noun(each)}": each for each in typed}),
+        "explain options": ", ".join(f"`{typed[each]}`" for each in typed),
+        "search arguments": table_of("argument", {f"{entry.public_name(each)}=": each for each in named}),
+    }.items():
+        start = f"<!-- written by make generate: {name} -->"
+        text = re.sub(f"{start}.*?<!-- end -->", f"{start}\n{table}\n<!-- end -->", text, flags=re.DOTALL)
+    return text
+
+
+def table_of(head: str, rows: Mapping[str, Argument]) -> str:
+    lines = [f"| {head} | meaning |", "|---|---|"]
+    for name, each in rows.items():
+        default = f" Default: `{each.default}`." if each.default is not None else ""
+        most = f" Up to {each.rule.most:,}." if each.type is int and each.rule is not None and each.rule.most else ""
+        lines.append(
+            f"| `{name}` | {each.help}{' Repeatable.' * bool(each.item and head == 'option')}{default}{most} |"
+        )
+    return "\n".join(lines)
+
+
 def format_source(text: str, target: Path) -> str:
     """Format as `make format` does."""
     ruff = Path(sys.executable).parent / "ruff"
@@ -349,7 +442,9 @@ def format_source(text: str, target: Path) -> str:
 
 def main() -> int:
     outdated = 0
-    for target, text in ((face.target, written(face)) for face in (CONTROL, LIBRARY)):
+    texts = {face.target: written(face) for face in (CONTROL, LIBRARY)} | {FILTERS: written_filters()}
+    texts |= {REFERENCE / page: written_reference(page) for page in ("command-line.md", "library.md")}
+    for target, text in texts.items():
         if "--check" not in sys.argv:
             target.write_text(text, "utf-8")
         elif not target.exists() or target.read_text("utf-8") != text:

@@ -61,7 +61,7 @@ _AS_TEXT = (datetime, Decimal, RecordHandle)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class JsonView:
     """How one dataclass looks as JSON: fields by other `names`, `without` some, `inline` (the fields of a nested
     dataclass among its own; the value is used instead of None), and `computed` ones by functions of the whole."""
 
@@ -105,60 +105,60 @@ def _usage(found: ProviderResponse[Any]) -> tuple[Usage, ...]:
 
 
 _SERVED = {"binding": "binding_key", "provider": "provider_key"}
-VIEWS: Mapping[type, View] = {
-    Actor: View(without=("space", "subjects", "role")),
-    Scope: View(names={"space": "company_id", **SCOPE_NAMES}, without=("app", "channel")),
-    SourceRef: View("Source", without=("space",)),
-    Usage: View(without=("details",)),
-    Operation: View(
+VIEWS: Mapping[type, JsonView] = {
+    Actor: JsonView(without=("space", "subjects", "role")),
+    Scope: JsonView(names={"space": "company_id", **SCOPE_NAMES}, without=("app", "channel")),
+    SourceRef: JsonView("Source", without=("space",)),
+    Usage: JsonView(without=("details",)),
+    Operation: JsonView(
         names={"id": "operation_id"},
         without=("duration_micros",),
         inline={"attribution": Attribution()},
         computed={"type": _type_of, "duration_ms": _duration_ms},
     ),
-    Attribution: View(
+    Attribution: JsonView(
         names={**_SERVED, "mode": "attribution_mode", "cost_events": "cost_event_ids", "handles": "record_ids"},
         without=("asked",),
     ),
-    OperationPage: View(names={"items": "operations"}),
-    MemoryMetrics: View(computed={"recall_hit_rate": _recall_hit_rate, "empty_query_rate": _empty_query_rate}),
-    BindingCounts: View(names={"binding": "binding_key"}),
-    ControlJob: View(
+    OperationPage: JsonView(names={"items": "operations"}),
+    MemoryMetrics: JsonView(computed={"recall_hit_rate": _recall_hit_rate, "empty_query_rate": _empty_query_rate}),
+    BindingCounts: JsonView(names={"binding": "binding_key"}),
+    ControlJob: JsonView(
         "Job",
         names={"id": "job_id", "created_at": "submitted_at"},
         without=("record_ids", "status", "token", "run_after", "lease_until"),
         inline={"cause": Cause()},
     ),
-    Cause: View(names={"binding": "binding_key"}),
-    ControlJobPage: View("JobPage", names={"items": "jobs"}),
-    Delivery: View(names={"id": "delivery_id"}, without=("digest",)),
-    DeliveryPage: View(names={"items": "deliveries"}),
-    Hydration: View(names={"binding": "binding_key"}),
-    CostSummary: View(names={"group": "by", "lines": "metered"}, without=("since", "until")),
-    CostEvent: View(names={"id": "cost_event_id", "binding": "binding_key"}),
-    CostEventPage: View(names={"items": "events"}),
-    FinanceEvent: View(names={"id": "finance_event_id", "binding": "binding_key"}, without=("space",)),
-    FinanceEventPage: View(names={"items": "events"}),
-    ProviderInfo: View("Provider", names={"schema": "config_schema"}),
-    Binding: View(without=("id", "space"), computed={"hooks": _switches}),
-    BindingList: View(names={"items": "bindings"}, without=("targets",)),
-    Target: View(names={"kind": "target_type"}, without=("space",)),
-    Activity: View(names={"id": "activity_id", "kind": "action"}),
-    ActivityPage: View(names={"items": "activity"}),
-    Snippet: View(without=("handle", "usage"), computed={"record_id": _record_id, "provider_key": _provider_key}),
-    User: View("Credential", without=("space",)),
-    Issued: View("IssuedCredential", names={"user": "credential"}),
-    UserPage: View("CredentialPage", names={"items": "credentials"}),
-    ProviderResponse: View("Served", names=_SERVED, inline={"result": None}, computed={"usage": _usage}),
-    CaptureResult: View(names={"records": "record_ids"}, without=("usage",)),
-    WriteResult: View(names={"records": "record_ids"}, without=("usage",)),
-    CorrectResult: View(names={"record": "record_id", "superseded": "superseded_id"}, without=("usage",)),
-    ListPage: View(names={"items": "records"}, without=("usage",)),
-    ExtractionJobPage: View(names={"items": "jobs"}, without=("usage",)),
+    Cause: JsonView(names={"binding": "binding_key"}),
+    ControlJobPage: JsonView("JobPage", names={"items": "jobs"}),
+    Delivery: JsonView(names={"id": "delivery_id"}, without=("digest",)),
+    DeliveryPage: JsonView(names={"items": "deliveries"}),
+    Hydration: JsonView(names={"binding": "binding_key"}),
+    CostSummary: JsonView(names={"group": "by", "lines": "metered"}, without=("since", "until")),
+    CostEvent: JsonView(names={"id": "cost_event_id", "binding": "binding_key"}),
+    CostEventPage: JsonView(names={"items": "events"}),
+    FinanceEvent: JsonView(names={"id": "finance_event_id", "binding": "binding_key"}, without=("space",)),
+    FinanceEventPage: JsonView(names={"items": "events"}),
+    ProviderInfo: JsonView("Provider", names={"schema": "config_schema"}),
+    Binding: JsonView(without=("id", "space"), computed={"hooks": _switches}),
+    BindingList: JsonView(names={"items": "bindings"}, without=("targets",)),
+    Target: JsonView(names={"kind": "target_type"}, without=("space",)),
+    Activity: JsonView(names={"id": "activity_id", "kind": "action"}),
+    ActivityPage: JsonView(names={"items": "activity"}),
+    Snippet: JsonView(without=("handle", "usage"), computed={"record_id": _record_id, "provider_key": _provider_key}),
+    User: JsonView("Credential", without=("space",)),
+    Issued: JsonView("IssuedCredential", names={"user": "credential"}),
+    UserPage: JsonView("CredentialPage", names={"items": "credentials"}),
+    ProviderResponse: JsonView("Served", names=_SERVED, inline={"result": None}, computed={"usage": _usage}),
+    CaptureResult: JsonView(names={"records": "record_ids"}, without=("usage",)),
+    WriteResult: JsonView(names={"records": "record_ids"}, without=("usage",)),
+    CorrectResult: JsonView(names={"record": "record_id", "superseded": "superseded_id"}, without=("usage",)),
+    ListPage: JsonView(names={"items": "records"}, without=("usage",)),
+    ExtractionJobPage: JsonView(names={"items": "jobs"}, without=("usage",)),
 }
 # Results that stand in the response under a name of their own.
 _NAMED_RESULTS: Mapping[type, str] = {Snippet: "record"}
-_DEFAULT = View()
+_DEFAULT = JsonView()
 
 
 class JsonField(NamedTuple):

@@ -13,7 +13,7 @@ from holdfast.domain.bindings import Target, TargetKind
 from holdfast.domain.control import BindingList
 from holdfast.errors import NotFound
 from holdfast.gateway.authentication import Authenticator
-from holdfast.gateway.control.dependencies import CompanyId, described, plane_of, router_of
+from holdfast.gateway.control.dependencies import CompanyId, describe_responses, plane_of, router_of
 from holdfast.gateway.headers import IdempotencyKey
 
 AgentId = Annotated[Part, Path()]
@@ -35,7 +35,7 @@ def router(auth: Authenticator) -> APIRouter:
 def _add_list_route(routes: APIRouter, auth: Authenticator) -> None:
     @routes.get(
         "/bindings",
-        **described(response_model(BindingList)),
+        **describe_responses(response_model(BindingList)),
     )
     async def list_bindings(request: Request, company_id: CompanyId) -> Response:
         """List all bindings of the company by key."""
@@ -44,7 +44,7 @@ def _add_list_route(routes: APIRouter, auth: Authenticator) -> None:
 
 
 def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.get("/default-binding", **described(_TARGET, 404))
+    @routes.get("/default-binding", **describe_responses(_TARGET, 404))
     async def get_default(request: Request, company_id: CompanyId) -> Response:
         """Get the default binding, which serves callers without their own binding."""
         plane = await plane_of(auth, request, company_id)
@@ -53,7 +53,7 @@ def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
                 return JSONResponse(to_json(each))
         raise NotFound("this company has no default binding; set one with PUT, or name a binding in each call")
 
-    @routes.put("/default-binding", **described(_TARGET, 404))
+    @routes.put("/default-binding", **describe_responses(_TARGET, 404))
     async def set_default(
         request: Request, company_id: CompanyId, body: TargetRequest, idempotency_key: IdempotencyKey = None
     ) -> Response:
@@ -61,7 +61,7 @@ def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
         plane = await plane_of(auth, request, company_id)
         return JSONResponse(to_json(await plane.set_default(body.binding_key, idempotency_key=idempotency_key)))
 
-    @routes.delete("/default-binding", status_code=204, **described(None))
+    @routes.delete("/default-binding", status_code=204, **describe_responses(None))
     async def clear_default(request: Request, company_id: CompanyId, idempotency_key: IdempotencyKey = None) -> None:
         """Remove the default binding. Callers without their own binding then have none."""
         plane = await plane_of(auth, request, company_id)
@@ -71,7 +71,7 @@ def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
 def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
     @routes.get(
         "/agents/{agent_id}/binding",
-        **described(_TARGET, 404),
+        **describe_responses(_TARGET, 404),
     )
     async def get_override(request: Request, company_id: CompanyId, agent_id: AgentId) -> Response:
         """Get the agent's own binding, if any. `resolve` returns the binding that serves the agent."""
@@ -83,7 +83,7 @@ def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
 
     @routes.put(
         "/agents/{agent_id}/binding",
-        **described(_TARGET, 404),
+        **describe_responses(_TARGET, 404),
     )
     async def set_override(
         request: Request,
@@ -98,7 +98,7 @@ def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
             to_json(await plane.set_override(agent_id, body.binding_key, idempotency_key=idempotency_key))
         )
 
-    @routes.delete("/agents/{agent_id}/binding", status_code=204, **described(None))
+    @routes.delete("/agents/{agent_id}/binding", status_code=204, **describe_responses(None))
     async def clear_override(
         request: Request, company_id: CompanyId, agent_id: AgentId, idempotency_key: IdempotencyKey = None
     ) -> None:

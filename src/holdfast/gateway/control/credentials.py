@@ -13,7 +13,7 @@ from holdfast.control.schemas import Part, RequestModel
 from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.users import MAX_SUBJECTS, Issued, User, UserPage
 from holdfast.gateway.authentication import Authenticator
-from holdfast.gateway.control.dependencies import PAGE, CompanyId, Cursor, Limit, described, router_of
+from holdfast.gateway.control.dependencies import PAGE, CompanyId, Cursor, Limit, describe_responses, router_of
 from holdfast.gateway.headers import IdempotencyKey
 
 # The kinds of actors that have keys.
@@ -55,7 +55,7 @@ def _add_issue_routes(routes: APIRouter, auth: Authenticator) -> None:
     @routes.post(
         "/credentials",
         status_code=201,
-        **described(_ISSUED, 409),
+        **describe_responses(_ISSUED, 409),
     )
     async def create_credential(
         request: Request,
@@ -76,7 +76,7 @@ def _add_issue_routes(routes: APIRouter, auth: Authenticator) -> None:
 
     @routes.post(
         "/credentials/{kind}/{id}/rotate",
-        **described(_ISSUED, 404),
+        **describe_responses(_ISSUED, 404),
     )
     async def rotate_credential(
         request: Request,
@@ -96,7 +96,7 @@ def _add_issue_routes(routes: APIRouter, auth: Authenticator) -> None:
 
 
 def _add_list_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.get("/credentials", **described(_LIST))
+    @routes.get("/credentials", **describe_responses(_LIST))
     async def list_credentials(
         request: Request,
         company_id: CompanyId,
@@ -111,7 +111,7 @@ def _add_list_routes(routes: APIRouter, auth: Authenticator) -> None:
 
     @routes.delete(
         "/credentials/{kind}/{id}",
-        **described(_CREDENTIAL, 404),
+        **describe_responses(_CREDENTIAL, 404),
     )
     async def revoke_credential(
         request: Request,

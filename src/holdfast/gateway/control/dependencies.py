@@ -53,7 +53,7 @@ async def plane_of(auth: Authenticator, request: Request, company_id: str) -> As
     return AsyncControlPlane(caller.service, actor=caller.actor, space=company_id)
 
 
-def described(model: type[BaseModel] | None, *errors: int) -> dict[str, Any]:
+def describe_responses(model: type[BaseModel] | None, *errors: int) -> dict[str, Any]:
     """Return the keyword arguments of a route: its response, its access rule, and its errors besides 401, 403, 422."""
     return {"response_model": model, "responses": refusals(401, 403, *errors, 422), **allow(AccessRule.COMPANY)}
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from holdfast.control.json_views import response_model
 from holdfast.control.tools import MemoryTool, call_tool, tools
 from holdfast.gateway.authentication import Authenticator
-from holdfast.gateway.control.dependencies import CompanyId, described, plane_of, router_of
+from holdfast.gateway.control.dependencies import CompanyId, describe_responses, plane_of, router_of
 
 _TOOLS: Any = list[response_model(MemoryTool)]  # type: ignore[misc]
 _LIST = create_model("ToolsResponse", tools=(_TOOLS, ...))
@@ -21,13 +21,13 @@ _LIST = create_model("ToolsResponse", tools=(_TOOLS, ...))
 def router(auth: Authenticator) -> APIRouter:
     routes = router_of("tools")
 
-    @routes.get("/tools", **described(_LIST))
+    @routes.get("/tools", **describe_responses(_LIST))
     async def list_tools(request: Request, company_id: CompanyId) -> Response:
         """List the tools that an agent has for this memory."""
         await plane_of(auth, request, company_id)
         return JSONResponse({"tools": [asdict(each) for each in tools()]})
 
-    @routes.post("/tools/{name}", **described(None, 404, 409, 502, 504))
+    @routes.post("/tools/{name}", **describe_responses(None, 404, 409, 502, 504))
     async def use_tool(
         request: Request,
         company_id: CompanyId,

@@ -23,7 +23,7 @@ from holdfast.domain.arguments import Argument, result_type_of
 from holdfast.domain.bindings import Binding
 from holdfast.errors import InvalidInput
 from holdfast.gateway.authentication import Authenticator
-from holdfast.gateway.control.dependencies import CompanyId, Where, described, plane_of, router_of
+from holdfast.gateway.control.dependencies import CompanyId, Where, describe_responses, plane_of, router_of
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, etag, expected_revision
 from holdfast.runtime.verb_entry import Reach, VerbEntry
 
@@ -68,7 +68,7 @@ def add_routes(auth: Authenticator, tag: str, table: tuple[VerbRoute, ...]) -> A
             status_code=route.status,
             name=route.name or _snake_case(route.entry.request.__name__),
             description=(route.entry.request.__doc__ or "").replace("\n    ", "\n"),
-            **described(_model(route), *route.errors),
+            **describe_responses(_model(route), *route.errors),
         )
     return routes
 
