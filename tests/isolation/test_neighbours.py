@@ -191,7 +191,7 @@ def test_a_forget_with_a_misspelt_keyword_is_refused_and_takes_nothing(
 ) -> None:
     before = texts(shared_house)
     for verb in (shared_house.forget_preview, shared_house.forget):
-        with pytest.raises(TypeError, match="subjct|sorce"):
+        with pytest.raises(TypeError, match=r"subjct|sorce"):
             verb(**given)
     assert texts(shared_house) == before
 
