@@ -41,11 +41,12 @@ ALLOWED: dict[str, set[str]] = {
     "testing": {*CORE, "ports"},
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
-    "library": {*CORE, "ports", "inputs", "runtime"},
+    "memory_api": {*CORE, "ports", "inputs", "portal", "runtime"},
+    "library": {*CORE, "inputs", "memory_api", "runtime"},
     "sdk": {*CORE, "ports", "runtime", "app", "opening", "portal", "settings"},
     "wire": {*CORE, "ports", "runtime"},
     "portal": {"errors", "loops", "pool"},
-    "sync": {"library", "portal"},
+    "sync": {"library", "memory_api", "portal"},
     "client": {*CORE, "ports", "runtime", "library", "portal", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
     "control_api": {*CORE, "ports", "control", "inputs", "opening", "portal"},
@@ -67,6 +68,7 @@ ALLOWED: dict[str, set[str]] = {
         *CORE,
         "agent",
         "control",  # the JSON form of the control plane's jobs
+        "runtime",  # the tables of verbs
         "holdfast",
         "settings",
         "app",
