@@ -44,10 +44,11 @@ ALLOWED: dict[str, set[str]] = {
     "testing": {*CORE, "ports"},
     "settings": {"errors"},
     "inputs": {*CORE, "ports"},
-    "library": {*CORE, "ports", "inputs", "runtime"},
+    "memory_api": {*CORE, "ports", "inputs", "runtime"},
+    "library": {*CORE, "inputs", "memory_api", "runtime"},
     "sdk": {*CORE, "ports", "runtime", "app", "opening", "settings"},
     "wire": {*CORE, "ports", "runtime"},
-    "sync": {"library", "loops"},
+    "sync": {"library", "loops", "memory_api"},
     "client": {*CORE, "ports", "runtime", "library", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},
     "control_api": {*CORE, "ports", "control", "inputs", "opening"},
@@ -69,6 +70,7 @@ ALLOWED: dict[str, set[str]] = {
         *CORE,
         "agent",
         "control",  # the JSON form of the control plane's jobs
+        "runtime",  # the tables of verbs
         "holdfast",
         "settings",
         "app",

@@ -218,6 +218,7 @@ def test_moments_keep_their_microseconds_and_are_in_utc(moment: datetime) -> Non
 def test_sets_are_written_in_order_whatever_the_process() -> None:
     program = (
         "from holdfast.wire import *; from holdfast.domain.memory import Plane;"
+        "from holdfast.runtime.search import Search;"
         "from holdfast.domain.scope import Scope; from holdfast.ports import SearchOptions;"
         "search = Search(Scope(), 'q', SearchOptions(planes=frozenset(Plane)));"
         "print(VERBS[Action.SEARCH].request.encode(search).decode())"

@@ -31,50 +31,14 @@ from holdfast.domain.access import Action, Actor
 from holdfast.domain.arguments import result_type_of
 from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
 from holdfast.errors import HoldfastError, InvalidInput
-from holdfast.runtime.add import Add
-from holdfast.runtime.browse import Browse
-from holdfast.runtime.flush import Flush
-from holdfast.runtime.forget import Forget, PreviewForget
 from holdfast.runtime.gate import Request, Write
-from holdfast.runtime.lookup import Get, GetHistory, List
-from holdfast.runtime.recall import RecallMemory
-from holdfast.runtime.remember import Correct, Remember
-from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
-from holdfast.runtime.search import Explain, Search
-from holdfast.runtime.store_maintenance import Drain, GetStats, ListJobs, Rebuild, Verify
-from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
+from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
 
 AnyRequest = Request[Any, Any]
 T = TypeVar("T")
 
-# Every verb. A new one is one more line: its class defines its action and response.
-SPOKEN: tuple[type[AnyRequest], ...] = (
-    Add,
-    Flush,
-    Search,
-    Explain,
-    RecallMemory,
-    Get,
-    List,
-    Browse,
-    GetHistory,
-    Remember,
-    Correct,
-    PreviewForget,
-    Forget,
-    AddResource,
-    GetResource,
-    ListResources,
-    DeleteResource,
-    CreateUser,
-    RevokeUser,
-    ListUsers,
-    ListJobs,
-    GetStats,
-    Verify,
-    Rebuild,
-    Drain,
-)
+# The requests of the library's verbs. Two methods may share one.
+SPOKEN: tuple[type[AnyRequest], ...] = tuple(dict.fromkeys(entry.request for entry in LIBRARY_VERBS.values()))
 _NAMED_CHARS = 60
 _OF_MANY = ("list", "tuple", "frozenset", "dict")
 # JSON has no NaN or infinity, so such scores are encoded as strings.

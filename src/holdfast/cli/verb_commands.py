@@ -21,8 +21,9 @@ from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions
 from holdfast.cli.paging import iterate_pages
 from holdfast.cli.suggestions import suggest_command
 from holdfast.control.json_views import to_json
-from holdfast.control.verbs import VERBS, VerbEntry
+from holdfast.control.verbs import VERBS
 from holdfast.domain.arguments import Argument
+from holdfast.runtime.verb_entry import VerbEntry
 
 PAGED = frozenset({"cursor", "limit"})
 # Arguments that no command has: whoever runs one sees whether it succeeded, and can look before repeating it.

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control.validation import MAX_NAME_CHARS, MAX_TYPE_CHARS
-from holdfast.control.verbs import Reach, VerbEntry
 from holdfast.domain.arguments import Argument, Rule
 from holdfast.domain.bindings import KEY_PATTERN, MAX_KEY_CHARS
 from holdfast.domain.contract import (
@@ -31,6 +30,7 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.scope import MAX_PART_CHARS
+from holdfast.runtime.verb_entry import Reach, VerbEntry
 
 MAX_FIELDS = 100
 MAX_METADATA = 32

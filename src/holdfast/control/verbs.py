@@ -7,51 +7,9 @@ and where it applies. `make generate` writes the methods of `ControlPlane` from 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any
 
 from holdfast.control import activity, bindings, costs, deliveries, hooks, hydration, jobs, memory, operations
-from holdfast.domain.arguments import Argument, arguments_of
-from holdfast.runtime.gate import Request
-
-
-class Reach(Enum):
-    """The place of a verb: the whole company, the scope that the caller names, or all that the caller may see."""
-
-    COMPANY = "company"
-    SCOPE = "scope"
-    VISIBLE = "visible"
-
-
-@dataclass(frozen=True, slots=True)
-class VerbEntry:
-    """One verb: the name of its method, and its request.
-
-    Required arguments are positional, except sources, and so are those in `positional`. `names` maps an argument to its
-    public name, where that is another. `hidden` are arguments that no surface has.
-    """
-
-    name: str
-    request: type[Request[Any, Any]]
-    reach: Reach = Reach.COMPANY
-    positional: tuple[str, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-    hidden: tuple[str, ...] = ()
-
-    @property
-    def arguments(self) -> tuple[Argument, ...]:
-        return tuple(each for each in arguments_of(self.request) if each.name not in self.hidden)
-
-    def is_positional(self, argument: Argument) -> bool:
-        return (argument.required and argument.name != "source") or argument.name in self.positional
-
-    def public_name(self, argument: Argument) -> str:
-        return self.names.get(argument.name, NAMES.get(argument.name, argument.name))
-
-
-# Public names that differ from the fields of requests.
-NAMES: Mapping[str, str] = {"binding": "binding_key", "handle": "record_id", "handles": "record_ids"}
+from holdfast.runtime.verb_entry import Reach, VerbEntry
 
 VERBS: Mapping[str, VerbEntry] = {
     entry.name: entry

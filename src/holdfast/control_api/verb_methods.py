@@ -99,12 +99,7 @@ class VerbMethods(ControlCalls):
         self,
     ) -> tuple[ProviderInfo, ...]:
         """List the installed providers with their capabilities and configuration schemas."""
-        return await self._perform(
-            ListProviders.action,
-            lambda: ListProviders(
-                scope=self._company(),
-            ),
-        )
+        return await self._perform(ListProviders.action, lambda: ListProviders(scope=self._company()))
 
     async def binding(
         self,
@@ -196,12 +191,7 @@ class VerbMethods(ControlCalls):
         self,
     ) -> tuple[Target, ...]:
         """List the targets of all bindings: the company, then agents."""
-        return await self._perform(
-            ListTargets.action,
-            lambda: ListTargets(
-                scope=self._company(),
-            ),
-        )
+        return await self._perform(ListTargets.action, lambda: ListTargets(scope=self._company()))
 
     async def resolve(
         self,
@@ -1289,12 +1279,7 @@ class VerbMethods(ControlCalls):
         self,
     ) -> tuple[Price, ...]:
         """List the prices per million tokens, by provider and model; `*` is any model of the provider."""
-        return await self._perform(
-            ListPrices.action,
-            lambda: ListPrices(
-                scope=self._company(),
-            ),
-        )
+        return await self._perform(ListPrices.action, lambda: ListPrices(scope=self._company()))
 
     async def set_price(
         self,

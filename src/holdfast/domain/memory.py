@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Annotated
 
 from holdfast.domain.checks import Metadata
 from holdfast.domain.ids import MemoryId, MessageId
@@ -58,8 +59,8 @@ WITHHELD = frozenset({Status.MASKED, Status.RAW_DELETED})
 class Validity:
     """The time when something was true in the world: `since` inclusive, `until` exclusive."""
 
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Annotated[datetime | None, "True from this time on."] = None
+    until: Annotated[datetime | None, "True before this time."] = None
 
     def __post_init__(self) -> None:
         if self.since and self.until and self.since >= self.until:

@@ -55,6 +55,7 @@ from holdfast.domain.jobs import Cause, Job
 from holdfast.domain.memory import GUARDED_PLANES, Status
 from holdfast.domain.results import Explanation, Hit, Record
 from holdfast.domain.scope import Scope
+from holdfast.domain.search import MAX_TOP_K
 from holdfast.domain.secret import Secret
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import NotFound, ProviderMisconfigured
@@ -75,7 +76,7 @@ from holdfast.runtime.provider_verbs import (
 )
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct
-from holdfast.runtime.search import MAX_TOP_K, Explain, Search
+from holdfast.runtime.search import Explain, Search
 
 Filter = Literal["project", "namespace", "session_key", "issue", "run"]
 # Parts with another name in the provider API.

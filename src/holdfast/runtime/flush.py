@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import IdempotencyKey
 from holdfast.domain.ids import JobId, OperationId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.results import Flushed
@@ -36,9 +37,11 @@ def seal_conversation(
 
 @dataclass(frozen=True, slots=True)
 class Flush(Write[Core, Flushed]):
+    """Wait for the vectors of one conversation, as in `add`; seal its messages and queue the extraction."""
+
     action: ClassVar[Action] = Action.FLUSH
     scope: Scope
-    idempotency_key: str | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         if self.scope.conversation is None:

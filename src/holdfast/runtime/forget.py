@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, Grant, authorize
+from holdfast.domain.arguments import GROUP, IdempotencyKey
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.ids import Id, OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -17,7 +18,7 @@ from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdate
 from holdfast.failpoints import reach
 from holdfast.ports import ForgetPlan, Reader, Transaction
 from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.revisions import require_revision, validate_expected_revision
+from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
 
 _SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
@@ -65,11 +66,11 @@ def _ambiguous_owner_error(scope: Scope, others: tuple[Partition, ...]) -> Inval
 
 @dataclass(frozen=True, slots=True)
 class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
-    """Count the records a forget would remove, and return a token for it."""
+    """Preview what `forget` with the same arguments would delete; `empty` if nothing. It changes nothing."""
 
     action: ClassVar[Action] = Action.FORGET_PREVIEW
     scope: Scope
-    target: ForgetTarget
+    target: Annotated[ForgetTarget, GROUP]
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Partition, ...]:
         return await _other_owners(core, grant)
@@ -96,15 +97,19 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
 
 @dataclass(frozen=True, slots=True)
 class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
-    """Forget records. With a preview's token, only if the affected records are still the same; with
-    `expected_revision`, only if the record is still at that revision."""
+    """Forget permanently: some ids, or a whole source, conversation or subject.
+
+    A conversation belongs to a subject or an agent. If the scope names neither, only a conversation that belongs to
+    no one is forgotten, never those of others with the same name; if only others have one, `InvalidScope` is
+    raised. An unknown id is `NotFound`; of an unknown source, conversation or subject, `receipt.found` is False.
+    """
 
     action: ClassVar[Action] = Action.FORGET
     scope: Scope
-    target: ForgetTarget
-    token: str | None = None
-    idempotency_key: str | None = None
-    expected_revision: int | None = None
+    target: Annotated[ForgetTarget, GROUP]
+    token: Annotated[Id | None, "A preview's token: fail if anything else would now be deleted."] = None
+    idempotency_key: IdempotencyKey | None = None
+    expected_revision: ExpectedRevision | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
-from holdfast.domain.checks import check_metadata, checked_flag, checked_text
+from holdfast.domain.arguments import GROUP, IdempotencyKey, text_rule
+from holdfast.domain.checks import MAX_TEXT_CHARS, check_metadata, checked_flag, checked_text
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
@@ -19,12 +20,14 @@ from holdfast.domain.transcript import Message
 from holdfast.errors import InvalidInput, NotFound, RevisionConflict
 from holdfast.ports import NewRevision, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.add import check_source
+from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.revisions import require_revision, validate_expected_revision
+from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
 
 MAX_REASON_CHARS = 1_000
+Text = Annotated[str, text_rule(MAX_TEXT_CHARS), "A statement that can be understood on its own."]
+EvidenceIds = Annotated[tuple[MessageId, ...], "The ids of the messages that it comes from."]
 MAX_EVIDENCE = 1_000
 _TICK = timedelta(microseconds=1)
 
@@ -72,18 +75,18 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 
 @dataclass(frozen=True, slots=True)
 class Remember(_IndexedWrite):
-    """Write one explicit memory."""
+    """Store a memory."""
 
     action: ClassVar[Action] = Action.REMEMBER
     scope: Scope
-    text: str
-    plane: Plane = Plane.LONG_TERM
-    evidence: tuple[MessageId, ...] = ()
-    validity: Validity = ALWAYS
-    source: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    quarantined: bool = False
-    idempotency_key: str | None = None
+    text: Text
+    plane: Annotated[Plane, "The plane that the memory belongs to."] = Plane.LONG_TERM
+    evidence: EvidenceIds = ()
+    validity: Annotated[Validity, GROUP] = ALWAYS
+    source: NewSource | None = None
+    metadata: Annotated[Mapping[str, str], "Texts by name, of your own."] = field(default_factory=dict)
+    quarantined: Annotated[bool, "Store it without showing it to searches."] = False
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_text(self.text, "text")
@@ -139,20 +142,21 @@ class Remember(_IndexedWrite):
 
 @dataclass(frozen=True, slots=True)
 class Correct(_IndexedWrite):
-    """Supersede a memory: the new revision is current, the old one stays readable with `as_of`.
+    """Supersede a memory. The old revision stays readable with `as_of` and `history`.
 
-    A message itself is not changed: a new memory with the message as evidence supersedes it.
+    Correcting a message creates a memory that replaces it in search. The message stays readable by its id and in
+    the history of both. Forgetting that memory also forgets the message.
     """
 
     action: ClassVar[Action] = Action.CORRECT
     scope: Scope
-    memory_id: str
-    text: str
-    reason: str | None = None
-    expected_revision: int | None = None
-    validity: Validity | None = None
-    evidence: tuple[MessageId, ...] | None = None
-    idempotency_key: str | None = None
+    memory_id: ids.Id
+    text: Text
+    reason: Annotated[str | None, text_rule(MAX_REASON_CHARS), "Who said so, or what changed."] = None
+    expected_revision: ExpectedRevision | None = None
+    validity: Annotated[Validity | None, GROUP] = None
+    evidence: EvidenceIds | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_text(self.text, "text")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule
 from holdfast.domain.checks import checked_text
 from holdfast.domain.external_uris import checked_uri
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import MemoryId, OperationId, ResourceId, checked_id
+from holdfast.domain.ids import Id, MemoryId, OperationId, ResourceId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
@@ -20,11 +21,10 @@ from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, Pagination
 from holdfast.runtime.forget import finish_receipt, forget_planned, receipt_from_json, receipt_to_json
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.lookup import MAX_PAGE
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
@@ -48,7 +48,7 @@ class _PreparedResource:
 
 @dataclass(frozen=True, slots=True)
 class AddResource(Write[_PreparedResource, ResourceAdded]):
-    """Read a file and store its text.
+    """Add a document: text, markdown, HTML, PDF or DOCX. The same file in a scope is stored once.
 
     The same file from the same address is stored once in a scope. If some of its chunks were forgotten since, the rest
     is removed and the file is stored again, so that all of it can be found.
@@ -56,11 +56,13 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
 
     action: ClassVar[Action] = Action.ADD_RESOURCE
     scope: Scope
-    name: str
-    content: bytes = field(repr=False)
-    media_type: str | None = None
-    external_uri: str | None = None
-    idempotency_key: str | None = None
+    name: Annotated[str, text_rule(MAX_NAME_CHARS, "NAME"), "The name of the file; its ending says the format."]
+    content: Annotated[bytes, "A text, the bytes of a file, or its path."] = field(repr=False)
+    media_type: Annotated[str | None, text_rule(MAX_TYPE_CHARS, "TYPE"), "The format, if the name does not say."] = None
+    external_uri: Annotated[
+        str | None, Rule(checked_uri, "URI"), "The origin: an http(s) address or a name of your own."
+    ] = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_text(self.name, "name", max_chars=MAX_NAME_CHARS)
@@ -177,11 +179,11 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
 
 @dataclass(frozen=True, slots=True)
 class GetResource(Read[None, Resource]):
-    """One resource by its id."""
+    """Get a resource by its id. Find its text with `search`, or `list(source=resource.uri)`."""
 
     action: ClassVar[Action] = Action.GET_RESOURCE
     scope: Scope
-    resource_id: str
+    resource_id: Id
 
     def __post_init__(self) -> None:
         checked_id(self.resource_id, "resource_id")
@@ -198,12 +200,12 @@ class GetResource(Read[None, Resource]):
 
 @dataclass(frozen=True, slots=True)
 class ListResources(Pagination, Read[None, ResourcePage]):
-    """Resources, newest first."""
+    """List resources, newest first, page by page."""
 
     action: ClassVar[Action] = Action.LIST_RESOURCES
     scope: Scope
-    limit: int = 50
-    cursor: str | None = None
+    limit: PageLimit = 50
+    cursor: Cursor | None = None
 
     def __post_init__(self) -> None:
         self._check_page(MAX_PAGE)
@@ -223,12 +225,12 @@ class ListResources(Pagination, Read[None, ResourcePage]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteResource(Write[Core, ForgetReceipt]):
-    """Forget a resource and all of its chunks."""
+    """Forget a resource permanently, with all its chunks."""
 
     action: ClassVar[Action] = Action.DELETE_RESOURCE
     scope: Scope
-    resource_id: str
-    idempotency_key: str | None = None
+    resource_id: Id
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_id(self.resource_id, "resource_id")

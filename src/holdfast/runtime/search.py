@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import GROUP
 from holdfast.domain.checks import MAX_QUERY_CHARS, checked_real, checked_text, checked_whole
 from holdfast.domain.conditions import checked_condition
 from holdfast.domain.contract import Usage
-from holdfast.domain.ids import checked_id
+from holdfast.domain.ids import Id, checked_id
 from holdfast.domain.memory import Evidence, MemoryRecord
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
-from holdfast.domain.search import Method
+from holdfast.domain.search import MAX_TOP_K, Method, Query, check_radius
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.loops import run_sync
 from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Read
 
-MAX_TOP_K = 1_000
 log = logging.getLogger("holdfast")
 _NOTHING_MATCHES = {
     Method.HYBRID: "nothing in it matches the query, neither words nor meaning",
@@ -94,16 +94,11 @@ def check_options(wanted: SearchOptions, places: str = "top_k") -> None:
     if wanted.min_score is not None:
         checked_real(wanted.min_score, "min_score")
     if wanted.radius is not None:
-        _check_radius(wanted.radius, wanted.method)
+        check_radius(wanted.radius, "radius")
+        if wanted.method is Method.KEYWORD:
+            raise InvalidInput("radius", "needs vectors, which the method keyword does not use; choose another method")
     if wanted.condition is not None:
         checked_condition(wanted.condition)
-
-
-def _check_radius(radius: float, method: Method) -> None:
-    if not 0 <= checked_real(radius, "radius") <= 1:
-        raise InvalidInput("radius", f"must be a similarity from 0 to 1, not {radius!r:.40}")
-    if method is Method.KEYWORD:
-        raise InvalidInput("radius", "needs vectors, which the method keyword does not use; choose another method")
 
 
 def check_names(**given: str | None) -> None:
@@ -115,12 +110,12 @@ def check_names(**given: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
-    """Rank the records of a scope for a query."""
+    """Search memories and messages; return hits with scores and evidence, best first. All filters must match."""
 
     action: ClassVar[Action] = Action.SEARCH
     scope: Scope
-    query: str
-    wanted: SearchOptions = field(default_factory=SearchOptions)
+    query: Query
+    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
 
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted)
@@ -138,13 +133,13 @@ class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Explain(QueryRead, Read[PreparedQuery, Explanation]):
-    """Search with the scores explained. With `record_id`, also why that memory or message is not among the hits."""
+    """Search and return every component of each score."""
 
     action: ClassVar[Action] = Action.EXPLAIN
     scope: Scope
-    query: str
-    wanted: SearchOptions = field(default_factory=SearchOptions)
-    record_id: str | None = None
+    query: Query
+    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
+    record_id: Annotated[Id | None, "Also show this record's rank, or why it was not found."] = None
 
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted)

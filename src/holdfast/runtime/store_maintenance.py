@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.checks import checked_whole
@@ -13,8 +13,8 @@ from holdfast.domain.results import RebuildResult, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.models import AbsentEmbedder
+from holdfast.runtime.cursors import MAX_PAGE, PageLimit
 from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.lookup import MAX_PAGE
 
 
 class _WithCore:
@@ -24,7 +24,7 @@ class _WithCore:
 
 @dataclass(frozen=True, slots=True)
 class GetStats(_WithCore, Read[Core, Stats]):
-    """Counts of the records and jobs of a scope."""
+    """Count the records and jobs of a scope."""
 
     action: ClassVar[Action] = Action.STATS
     scope: Scope
@@ -37,12 +37,12 @@ class GetStats(_WithCore, Read[Core, Stats]):
 
 @dataclass(frozen=True, slots=True)
 class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
-    """Background jobs, newest first: one row per attempt, with its progress."""
+    """List background jobs, newest first, with their progress: one row per attempt. `space="*"` lists all."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
-    status: JobStatus | None = None
-    limit: int = 100
+    status: Annotated[JobStatus | None, "Jobs of this status."] = None
+    limit: PageLimit = 100
 
     def __post_init__(self) -> None:
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
@@ -56,7 +56,7 @@ class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Verify(_WithCore, Read[Core, Verification]):
-    """Check the integrity of the whole store: the file, and the consistency of its tables."""
+    """Check the whole store for damage: the file, and the consistency of its tables."""
 
     action: ClassVar[Action] = Action.VERIFY
     scope: Scope
@@ -68,7 +68,7 @@ class Verify(_WithCore, Read[Core, Verification]):
 
 @dataclass(frozen=True, slots=True)
 class Rebuild(Write[Core, RebuildResult]):
-    """Rebuild every index from the texts. Search uses the old ones meanwhile."""
+    """Rebuild all indexes from the texts, and wait for it. Search uses the old ones meanwhile."""
 
     action: ClassVar[Action] = Action.REBUILD
     scope: Scope
@@ -97,7 +97,7 @@ class Rebuild(Write[Core, RebuildResult]):
 
 @dataclass(frozen=True, slots=True)
 class Drain(Read[int, int]):
-    """Run the background jobs that are due now. Returns their number."""
+    """Run the background jobs that are due now, and wait for them; return their number."""
 
     action: ClassVar[Action] = Action.WORK
     scope: Scope

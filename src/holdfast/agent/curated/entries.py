@@ -156,4 +156,5 @@ def _preview(text: str) -> str:
 
 
 def _unix_lines(text: str) -> str:
-    return re.sub("\r+\n", "\n", text)
+    """End every line with a line feed: a carriage return at the edge of an entry would become part of a line end."""
+    return re.sub("\r\n?", "\n", text)

@@ -18,13 +18,14 @@ from starlette.responses import JSONResponse, Response
 
 from holdfast.control.json_views import SCOPE_NAMES, own_docstring, response_model, to_json
 from holdfast.control.schemas import MAX_METADATA, Filter, ResponseModel, json_type_of, request_field, request_model
-from holdfast.control.verbs import VERBS, Reach, VerbEntry
+from holdfast.control.verbs import VERBS
 from holdfast.domain.arguments import Argument, result_type_of
 from holdfast.domain.bindings import Binding
 from holdfast.errors import InvalidInput
 from holdfast.gateway.authentication import Authenticator
 from holdfast.gateway.control.dependencies import CompanyId, Where, plane_of, route_options, router_of
 from holdfast.gateway.headers import IdempotencyKey, IfMatch, etag, expected_revision
+from holdfast.runtime.verb_entry import Reach, VerbEntry
 
 _OBJECT_CHARS = 4_096
 _FILTER: TypeAdapter[dict[str, Any]] = TypeAdapter(Filter, config=ConfigDict(strict=True))
