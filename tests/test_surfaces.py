@@ -42,7 +42,7 @@ CONTROL_COMMANDS = {
     "drop_delivery": "deliveries drop", "cost_summary": "costs summary", "cost_events": "costs events",
     "add_fee": "costs fee", "finance_events": "costs fees", "prices": "costs prices list",
     "set_price": "costs prices set", "remove_price": "costs prices remove", "activity": "binding activity",
-    "create_binding": "binding create", "delete_binding": "binding delete", "resolve": "binding resolve",
+    "binding": "binding show", "update_binding": "binding update", "create_binding": "binding create", "delete_binding": "binding delete", "resolve": "binding resolve",
 }  # fmt: skip
 ROUTES = {
     "search": "post /memories/search", "list": "get /memories", "get": "get /memories/{record_id}",
@@ -84,9 +84,8 @@ MISSING: dict[tuple[str, str], dict[str, str]] = {
     ("command", "create_user"): {"presented_key": "a key must not appear in the list of processes"},
     ("command", "jobs"): {"status": "`holdfast jobs list` filters", "limit": "`holdfast jobs list` filters"},
     ("command", "operations"): {"of_memory": "it is `--all`, reversed"},
-    ("command", "create_binding"): {
-        "hooks": "`holdfast binding update` sets them", "enabled": "`holdfast binding disable` does it",
-    },
+    ("command", "create_binding"): {"enabled": "it is `--disabled`, reversed"},
+    ("command", "update_binding"): {"enabled": "`holdfast binding enable` and `disable` do it"},
     ("route", "search"): dict.fromkeys(
         ("planes", "sender", "role", "source", "said_from", "said_to", "as_of", "valid_at", "min_score"), OF_VERBS
     ),
