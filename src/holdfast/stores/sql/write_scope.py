@@ -1,4 +1,7 @@
-"""The scope of a write: it also finds or creates the rows of partitions, scopes, conversations and embedders."""
+"""The scope of a write: it also finds or creates the rows of partitions, scopes, conversations and embedders.
+
+Their numbers never change, so each writing connection caches them.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,41 @@ from holdfast.domain.access import Grant
 from holdfast.domain.scope import SCOPE_PARTS, Partition, Scope
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS, conversation_key
 from holdfast.stores.sql.dialect import Database, Dialect, Rows, insert_statement
 from holdfast.stores.sql.grant_scope import GrantScope
-from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sql.transcripts.rows import CONVERSATION_COLUMNS, conversation_key
 
+_MOST = 50_000
 _SCOPE_COLUMNS = ("partition_id", *SCOPE_PARTS)
 _CONVERSATION_COLUMNS = ("partition_id", *CONVERSATION_COLUMNS)
+
+
+class RowIdCache:
+    """Cache of row numbers. A commit keeps the entries of its transaction; a rollback drops all uncommitted ones."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._committed: dict[Hashable, int] = {}
+        self._fresh: dict[Hashable, int] = {}
+
+    def get(self, key: Hashable) -> int | None:
+        found = self._committed.get(key)
+        return self._fresh.get(key) if found is None else found
+
+    def add(self, key: Hashable, number: int) -> None:
+        self._fresh[key] = number
+
+    def commit(self) -> None:
+        """Keep the new entries: the transaction is committed."""
+        if self._fresh:
+            if len(self._committed) + len(self._fresh) > self._most:
+                self._committed.clear()
+            self._committed.update(self._fresh)
+            self._fresh.clear()
+
+    def rollback(self) -> None:
+        """Drop the new entries: some or all of the transaction was rolled back."""
+        self._fresh.clear()
 
 
 class WriteScope(GrantScope):

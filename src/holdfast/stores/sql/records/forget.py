@@ -11,9 +11,9 @@ from holdfast.ports import ForgetPlan
 from holdfast.stores.sql.deliveries import SqlDeliveryWriter
 from holdfast.stores.sql.dialect import chunks
 from holdfast.stores.sql.events import erase_hashes
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.jobs import SqlJobWriter
 from holdfast.stores.sql.records.insert import delete_vectors
-from holdfast.stores.sql.repository import SqlRepository
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.transcripts.forget import TOMBSTONE_COLUMNS, forget_messages
 from holdfast.stores.sql.write_scope import WriteScope

@@ -14,7 +14,6 @@ from holdfast.domain.transcript_turns import PLANES, TranscriptState
 from holdfast.errors import DuplicateId
 from holdfast.ports import NewMessage, NewTurn, StoredMessages
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.conversations import NEXT_POSITION, NEXT_SEQUENCE, next_position, next_sequence
 from holdfast.stores.sql.dialect import NewRows
 from holdfast.stores.sql.events import erase_hashes
 from holdfast.stores.sql.jobs import SqlJobWriter
@@ -28,11 +27,15 @@ from holdfast.stores.sql.records.insert import (
 )
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.transcripts.rows import (
+    NEXT_POSITION,
+    NEXT_SEQUENCE,
     STATUSES,
     WORDS,
     Span,
     encode_words,
     is_own_id,
+    next_position,
+    next_sequence,
     remove_labels,
     turn_key,
 )
