@@ -17,14 +17,6 @@ from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows
 from holdfast.stores.sql.events import erase_hashes
 from holdfast.stores.sql.jobs import SqlJobWriter
-from holdfast.stores.sql.records.insert import (
-    RECORD_COLUMNS,
-    TEXT_COLUMNS,
-    delete_vectors,
-    index_values,
-    put_vectors,
-    shared_values,
-)
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.transcripts.rows import (
     NEXT_POSITION,
@@ -39,7 +31,15 @@ from holdfast.stores.sql.transcripts.rows import (
     remove_labels,
     turn_key,
 )
-from holdfast.stores.sql.write_scope import WriteScope
+from holdfast.stores.sql.write_scope import (
+    RECORD_COLUMNS,
+    TEXT_COLUMNS,
+    WriteScope,
+    delete_vectors,
+    index_values,
+    put_vectors,
+    shared_values,
+)
 
 _COLUMNS = (
     "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
