@@ -183,7 +183,7 @@ async def walk_service(walker: Walker, folder: str) -> dict[str, Walk]:
 def _traced_service() -> Any:
     """The wrapper that `holdfast serve` puts around its engine; earlier checkouts have it in another module."""
     try:
-        from holdfast.gateway.edge.tracing import TracedService
+        from holdfast.gateway.edge.observers import TracedService
     except ImportError:
         from holdfast.gateway.edge.spans import TracedService  # type: ignore[import-not-found, no-redef]
     return TracedService

@@ -33,7 +33,7 @@ from holdfast.errors import HoldfastError, StoreBusy, StoreFull
 from holdfast.failpoints import arm
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.metrics import MOST_LABEL_SETS, Metrics
+from holdfast.gateway.edge.observers import MOST_LABEL_SETS, Metrics
 from holdfast.runtime.worker import Handler, Worker
 from probes import SteppingClock
 from serving import serving

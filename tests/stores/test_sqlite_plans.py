@@ -21,7 +21,7 @@ from holdfast.domain.operations import OperationFilter, OperationType, Outcome
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.ports import IndexUpdate
-from holdfast.stores.sqlite.transaction import SqliteTransaction
+from holdfast.stores.sqlite.writer import SqliteTransaction
 from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
 from holdfast.testing.store_suite.scribe import ANALYZER, EMBEDDER, Scribe, vector
 

@@ -25,8 +25,8 @@ from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.loops import run_sync
 from holdfast.ports import Transaction
-from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.writer_queue import PendingResult
 from holdfast.testing.fakes import FixedClock
 
 PATIENCE = 30.0

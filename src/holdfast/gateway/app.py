@@ -15,7 +15,7 @@ from holdfast.gateway import control, memories, memories_add_search, problem_res
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow, routes_without_rule
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
-from holdfast.gateway.edge.metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.gateway.everos import routes as everos
 from holdfast.gateway.openapi import complete_openapi
 from holdfast.gateway.schemas import HealthResponse

@@ -14,9 +14,7 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.exchange import Observer, RequestMiddleware
 from holdfast.gateway.edge.host_allow_list import HostAllowList
 from holdfast.gateway.edge.limits import BodyLimits, ConcurrencyLimit, RateLimiter
-from holdfast.gateway.edge.metrics import Metrics
-from holdfast.gateway.edge.request_log import RequestLog
-from holdfast.gateway.edge.tracing import RequestSpans
+from holdfast.gateway.edge.observers import Metrics, RequestLog, RequestSpans
 
 
 def wrap_app(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, Grant, check_view
 from holdfast.domain.archive_format import ArchivedMemory, ArchivedTurn
 from holdfast.domain.checks import checked_flag
 from holdfast.domain.continuity_snapshot import MOST_MEMORIES, MOST_TURNS, build_snapshot, to_document
@@ -25,7 +25,6 @@ from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_api.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.transcript_turns import TranscriptState, View, checked_member
-from holdfast.domain.view_access import check_view
 from holdfast.errors import NotFound
 from holdfast.ports import Clock, ListFilter, Reader
 from holdfast.runtime.gate import Core, Read

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, Grant, check_view
 from holdfast.domain.checks import checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
@@ -28,7 +28,6 @@ from holdfast.domain.runtime_api.transcripts import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import MAX_SEQUENCE, View, checked_member, citation
-from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidCursor
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read

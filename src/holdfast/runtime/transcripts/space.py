@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, Grant, check_view
 from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
 from holdfast.domain.checks import checked_flag
 from holdfast.domain.events import EventKind
@@ -34,7 +34,6 @@ from holdfast.domain.space_file import (
     verify_space_file,
 )
 from holdfast.domain.transcript_turns import View
-from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidInput
 from holdfast.loops import run_in_thread
 from holdfast.ports import Reader, Transaction

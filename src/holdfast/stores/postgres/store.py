@@ -17,10 +17,8 @@ from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
-from holdfast.loops import run_in_thread
-from holdfast.pool import ThreadPool
+from holdfast.loops import ThreadPool, run_in_thread
 from holdfast.ports import Reader, Transaction
-from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.postgres import nearest
 from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector, RetryDeadline
 from holdfast.stores.postgres.errors import FailureKind, classify_error, translate_error
@@ -30,6 +28,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.postgres.writer import Writers
 from holdfast.stores.sql.reader import SqlReader
+from holdfast.stores.writer_queue import PendingResult
 
 T = TypeVar("T")
 log = logging.getLogger("holdfast.store")

@@ -8,8 +8,8 @@ from holdfast.domain.scope import Partition
 from holdfast.stores.postgres.commit_outcome import CommitProof
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.session import PostgresSession
+from holdfast.stores.sql.grant_scope import Lazy
 from holdfast.stores.sql.operations import SqlOperationWriter
-from holdfast.stores.sql.repository import Lazy
 from holdfast.stores.sql.transaction import SqlTransaction
 from holdfast.stores.sql.write_scope import WriteScope
 

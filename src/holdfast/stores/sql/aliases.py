@@ -9,7 +9,7 @@ from datetime import datetime
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.ports import Alias, StoredAlias
-from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.write_scope import WriteScope
 
 _ALIAS = (

@@ -16,7 +16,7 @@ from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, Revisi
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import as_json
 from holdfast.stores.sql.dialect import insert_statement
-from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.grant_scope import SqlRepository
 
 _COLUMNS = (
     "id", "space", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",

@@ -13,8 +13,8 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import as_json, usage_entry, usage_of
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.pagination import PageQuery, read_newest
-from holdfast.stores.sql.repository import SqlRepository
 
 _COST_COLUMNS = (
     "id", "space", "operation_id", "binding", "scope", "agent", "project", "issue", "run", "provider", "model", "day",

@@ -30,8 +30,8 @@ from holdfast.stores.sql.control_rows import (
     source_of,
 )
 from holdfast.stores.sql.dialect import NewRows, insert_statement
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, read_newest
-from holdfast.stores.sql.repository import SqlRepository
 
 FORGOTTEN = "forgotten"
 # Has a payload, or a digest that could identify it.

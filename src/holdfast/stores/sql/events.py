@@ -12,8 +12,7 @@ from holdfast.domain.memory import Plane
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.grant_scope import GrantScope
-from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
 
 _COLUMNS = "id, kind, scope, at, plane, record_key, content_hash, details"
 # The condition for events that may be pruned.

@@ -1,10 +1,13 @@
-"""Limit statements to a grant. Every statement over records carries the condition built here; nothing else decides."""
+"""Limit statements to a grant. Every statement over records carries the condition built here; nothing else decides.
+
+A repository has its connection from this scope alone. It is created on first use.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from holdfast.domain.access import Grant
 from holdfast.domain.results import Finding
@@ -12,6 +15,8 @@ from holdfast.domain.scope import FILTER_PARTS, Partition, PartitionKind
 from holdfast.errors import AccessDenied
 from holdfast.ports import NearestIndex
 from holdfast.stores.sql.dialect import Database, Dialect, chunks
+
+R = TypeVar("R", covariant=True)
 
 _PARTITIONS = "SELECT id, space, kind, owner, change FROM partitions"
 _ONE = f"{_PARTITIONS} WHERE space = ? AND kind = ? AND owner = ?"
@@ -151,3 +156,30 @@ class GrantScope:
         """Yield conditions that together match all values, as many at a time as a statement may hold."""
         for chunk in chunks(values, self.dialect.chunk):
             yield self.dialect.among(column, chunk)
+
+
+class SqlRepository:
+    """A view of the transaction's scope without state of its own: where another one is needed, it is made anew."""
+
+    def __init__(self, scope: GrantScope) -> None:
+        self._scope = scope
+        self._db = scope.database
+
+
+class Lazy(Generic[R]):
+    """A repository of a reader or transaction: made on first use, then an attribute of the instance.
+
+    `functools.cached_property` does the same under a lock.
+    """
+
+    def __init__(self, make: Callable[[Any], R]) -> None:
+        self._make = make
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> R:
+        made = self._make(instance.scope)
+        setattr(instance, self._name, made)
+        return made

@@ -17,9 +17,8 @@ from holdfast.ports import (
 )
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import Rows
-from holdfast.stores.sql.records.insert import delete_vectors, put_vectors
-from holdfast.stores.sql.repository import SqlRepository
-from holdfast.stores.sql.write_scope import WriteScope
+from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.write_scope import WriteScope, delete_vectors, put_vectors
 
 _SCOPE_ID = IndexRow._fields.index("scope_id")
 _SAID = ("sender", "source")

@@ -14,9 +14,9 @@ from holdfast.domain.times import to_micros
 from holdfast.errors import LeaseLost
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import cause_json
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest
 from holdfast.stores.sql.records.reader import SqlRecordReader
-from holdfast.stores.sql.repository import SqlRepository
 
 # Idempotent kinds: one queued job is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})

@@ -14,8 +14,8 @@ from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import integrity, rows
 from holdfast.stores.sql.events import PASSING, prune_events
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.integrity import BAD_TERMS, bad_vectors_statement
-from holdfast.stores.sql.repository import SqlRepository
 from holdfast.stores.sql.resources import count_resources
 from holdfast.stores.sql.users import count_users
 

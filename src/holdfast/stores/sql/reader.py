@@ -7,13 +7,12 @@ from holdfast.stores.sql.bindings import SqlBindingReader
 from holdfast.stores.sql.costs import SqlCostReader
 from holdfast.stores.sql.deliveries import SqlDeliveryReader
 from holdfast.stores.sql.events import SqlEventReader
-from holdfast.stores.sql.grant_scope import GrantScope
+from holdfast.stores.sql.grant_scope import GrantScope, Lazy
 from holdfast.stores.sql.index import SqlIndexReader
 from holdfast.stores.sql.jobs import SqlJobReader
 from holdfast.stores.sql.maintenance import SqlMaintenanceReader
 from holdfast.stores.sql.operations import SqlOperationReader
 from holdfast.stores.sql.records.reader import SqlRecordReader
-from holdfast.stores.sql.repository import Lazy
 from holdfast.stores.sql.resources import SqlResourceReader
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.users import SqlUserReader

@@ -14,17 +14,16 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.ports import NewRevision
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows
-from holdfast.stores.sql.grant_scope import GrantScope
-from holdfast.stores.sql.records.insert import (
+from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
+from holdfast.stores.sql.write_scope import (
     MEMORY_COLUMNS,
     TEXT_COLUMNS,
+    WriteScope,
     memory_text,
     memory_values,
     put_vectors,
     shared_values,
 )
-from holdfast.stores.sql.repository import SqlRepository
-from holdfast.stores.sql.write_scope import WriteScope
 
 _COLUMNS = ("number", "id", "partition_id", "scope_id", "sha256", "media_type", "bytes", "chunks", "recorded_at")
 _TABLES = "resources r JOIN scopes s ON s.id = r.scope_id"

@@ -7,12 +7,12 @@ from holdfast.stores.sql.bindings import SqlBindingWriter
 from holdfast.stores.sql.costs import SqlCostWriter
 from holdfast.stores.sql.deliveries import SqlDeliveryWriter
 from holdfast.stores.sql.events import SqlEventWriter
+from holdfast.stores.sql.grant_scope import Lazy
 from holdfast.stores.sql.index import SqlIndexWriter
 from holdfast.stores.sql.jobs import SqlJobWriter
 from holdfast.stores.sql.maintenance import SqlMaintenanceWriter
 from holdfast.stores.sql.operations import SqlOperationWriter
 from holdfast.stores.sql.records.writer import SqlRecordWriter
-from holdfast.stores.sql.repository import Lazy
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.transcripts.writer import SqlTranscriptWriter
 from holdfast.stores.sql.users import SqlUserWriter

@@ -11,8 +11,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.grant_scope import GrantScope
-from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
 
 _COLUMNS = "id, space, created_at, rotated_at, revoked_at, kind, role, subjects"
 

@@ -1,4 +1,8 @@
-"""The scope of a write: it also finds or creates the rows of partitions, scopes, conversations and embedders."""
+"""The scope of a write, and the parts of new rows that depend on it.
+
+It finds or creates the rows of partitions, scopes, conversations and embedders, whose numbers never change and are
+cached. New messages and memories share their columns, and the way their vectors are stored.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,53 @@ from typing import Any
 
 from holdfast.domain.access import Grant
 from holdfast.domain.scope import SCOPE_PARTS, Partition, Scope
+from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
+from holdfast.ports import NewMessage, NewRevision
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS, conversation_key
 from holdfast.stores.sql.dialect import Database, Dialect, Rows, insert_statement
 from holdfast.stores.sql.grant_scope import GrantScope
-from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sql.transcripts.rows import CONVERSATION_COLUMNS, conversation_key
 
+_MOST = 50_000
 _SCOPE_COLUMNS = ("partition_id", *SCOPE_PARTS)
 _CONVERSATION_COLUMNS = ("partition_id", *CONVERSATION_COLUMNS)
+# Columns of every record: `shared_values`, `index_values`, and more; then those of a memory's revision.
+RECORD_COLUMNS = (
+    "partition_id", "change", "kind", "scope_id", "source_key", "recorded_at", "analyzer", "flags", "length",
+    "embedder_id", "terms", "id", "revision", "position", "status", "trust", "said_at",
+)  # fmt: skip
+MEMORY_COLUMNS = (*RECORD_COLUMNS, "plane", "slot_key", "valid_from", "valid_to")
+TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
+_VECTOR_COLUMNS = ("partition_id", "number", "piece", "embedder_id", "vector")
+
+
+class RowIdCache:
+    """Cache of row numbers. A commit keeps the entries of its transaction; a rollback drops all uncommitted ones."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._committed: dict[Hashable, int] = {}
+        self._fresh: dict[Hashable, int] = {}
+
+    def get(self, key: Hashable) -> int | None:
+        found = self._committed.get(key)
+        return self._fresh.get(key) if found is None else found
+
+    def add(self, key: Hashable, number: int) -> None:
+        self._fresh[key] = number
+
+    def commit(self) -> None:
+        """Keep the new entries: the transaction is committed."""
+        if self._fresh:
+            if len(self._committed) + len(self._fresh) > self._most:
+                self._committed.clear()
+            self._committed.update(self._fresh)
+            self._fresh.clear()
+
+    def rollback(self) -> None:
+        """Drop the new entries: some or all of the transaction was rolled back."""
+        self._fresh.clear()
 
 
 class WriteScope(GrantScope):
@@ -120,3 +162,47 @@ class WriteScope(GrantScope):
         if not isinstance(change, int):
             change = self._changes[partition] = int(change.fetchone()[0])
         return change
+
+
+def shared_values(
+    scope: WriteScope, partition: int, of: Scope, kind: int, source: str | None, recorded_at: int, analyzer: int
+) -> tuple[Any, ...]:
+    """Return the first of `RECORD_COLUMNS`, equal for all records that a write adds."""
+    scope_id, source_key = scope.scope_id(partition, of), rows.key_of(source)
+    return partition, scope.change(partition), kind, scope_id, source_key, recorded_at, analyzer
+
+
+def index_values(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]:
+    """Return those of `RECORD_COLUMNS` that are derived from the text."""
+    made = new.analysis
+    return int(made.flags), made.length, embedder_id if new.vectors else None, made.terms
+
+
+def memory_values(
+    revision: NewRevision, shared: tuple[Any, ...], embedder_id: int, number: int, slot: bytes | None
+) -> tuple[Any, ...]:
+    return (
+        *shared, *index_values(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust,
+        to_micros(revision.recorded_at), revision.plane, slot, rows.micros(revision.validity.since),
+        rows.micros(revision.validity.until),
+    )  # fmt: skip
+
+
+def memory_text(revision: NewRevision) -> tuple[str | None, ...]:
+    metadata = rows.metadata_json(revision.metadata)
+    return None, revision.source, None, revision.author, revision.reason, metadata, revision.text
+
+
+def put_vectors(scope: WriteScope, entries: Iterable[tuple[int, int, Sequence[bytes]]], embedder_id: int) -> None:
+    as_bound = scope.dialect.vector
+    values = [
+        (partition, number, piece, embedder_id, as_bound(vector))
+        for partition, number, vectors in entries
+        for piece, vector in enumerate(vectors)
+    ]
+    if values:
+        scope.dialect.insert(scope.database, "vectors", _VECTOR_COLUMNS, values)
+
+
+def delete_vectors(scope: WriteScope, places: Sequence[tuple[int, int]]) -> None:
+    scope.database.executemany("DELETE FROM vectors WHERE partition_id = ? AND number = ?", places)

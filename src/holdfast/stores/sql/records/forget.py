@@ -11,12 +11,11 @@ from holdfast.ports import ForgetPlan
 from holdfast.stores.sql.deliveries import SqlDeliveryWriter
 from holdfast.stores.sql.dialect import chunks
 from holdfast.stores.sql.events import erase_hashes
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.jobs import SqlJobWriter
-from holdfast.stores.sql.records.insert import delete_vectors
-from holdfast.stores.sql.repository import SqlRepository
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.transcripts.forget import TOMBSTONE_COLUMNS, forget_messages
-from holdfast.stores.sql.write_scope import WriteScope
+from holdfast.stores.sql.write_scope import WriteScope, delete_vectors
 
 _LAST = "(SELECT max(r.position) FROM records r WHERE r.conversation_id = conversations.id)"
 _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE least_position <= {_LAST}"

@@ -10,7 +10,7 @@ from holdfast.domain.forgetting import ForgetTarget
 from holdfast.ports import ForgetPlan
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.deliveries import SqlDeliveryReader
-from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.resources import SqlResourceReader
 
 _RESTING_ON = (

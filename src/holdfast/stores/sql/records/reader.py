@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.access import ActorKind
+from holdfast.domain.access import ActorKind, can_read_store, owns_partition
 from holdfast.domain.forgetting import ForgetPlan, ForgetTarget
 from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import WITHHELD, Evidence, MemoryRecord
@@ -14,14 +14,13 @@ from holdfast.domain.results import HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Message
-from holdfast.domain.view_access import can_read_store, owns_partition
 from holdfast.errors import StoreCorrupt
 from holdfast.ports import ListFilter, StoredResponse
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS
 from holdfast.stores.sql.dialect import Dialect
+from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.records.forget_plan import TOOK_PLACE, ForgetPlanner
-from holdfast.stores.sql.repository import SqlRepository
+from holdfast.stores.sql.transcripts.rows import CONVERSATION_COLUMNS
 
 
 class SqlRecordReader(SqlRepository):

@@ -15,16 +15,16 @@ from holdfast.ports import NewRevision, StoredResponse
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows
 from holdfast.stores.sql.records.forget import RecordForgetter
-from holdfast.stores.sql.records.insert import (
+from holdfast.stores.sql.records.reader import SqlRecordReader
+from holdfast.stores.sql.write_scope import (
     MEMORY_COLUMNS,
     TEXT_COLUMNS,
+    WriteScope,
     memory_text,
     memory_values,
     put_vectors,
     shared_values,
 )
-from holdfast.stores.sql.records.reader import SqlRecordReader
-from holdfast.stores.sql.write_scope import WriteScope
 
 _ANSWER_COLUMNS = ("partition_id", "key", "digest", "recorded_at", "body")
 _AS_BEFORE = (

@@ -14,9 +14,16 @@ from holdfast.domain.memory import Status
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import StoreCorrupt
-from holdfast.stores.sql.conversations import CONVERSATION_COLUMNS
 from holdfast.stores.sql.grant_scope import GrantScope
-from holdfast.stores.sql.transcripts.rows import STATUSES, MessageRow, TurnRow, build_turn, read_messages, read_turns
+from holdfast.stores.sql.transcripts.rows import (
+    CONVERSATION_COLUMNS,
+    STATUSES,
+    MessageRow,
+    TurnRow,
+    build_turn,
+    read_messages,
+    read_turns,
+)
 
 _PAGE = 500
 _KIND = RepairIssueKind

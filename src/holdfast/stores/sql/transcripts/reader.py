@@ -15,25 +15,23 @@ from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Ut
 from holdfast.errors import StoreCorrupt
 from holdfast.ports import ThreadSummary, TurnState
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.conversations import (
+from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.transcripts.check import check_thread
+from holdfast.stores.sql.transcripts.rows import (
     CONVERSATION_COLUMNS,
+    MESSAGE_COLUMNS,
+    MESSAGE_TABLES,
     NEXT_POSITION,
     NEXT_SEQUENCE,
     OF_CONVERSATION,
-    conversation_key,
-    next_position,
-    next_sequence,
-)
-from holdfast.stores.sql.repository import SqlRepository
-from holdfast.stores.sql.transcripts.check import check_thread
-from holdfast.stores.sql.transcripts.rows import (
-    MESSAGE_COLUMNS,
-    MESSAGE_TABLES,
     MessageRow,
     Span,
     TurnRow,
     build_turn,
+    conversation_key,
     is_own_id,
+    next_position,
+    next_sequence,
     read_messages,
     read_turns,
     turn_key,

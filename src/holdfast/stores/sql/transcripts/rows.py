@@ -1,4 +1,7 @@
-"""Read rows of turns, and convert them to domain values. A host's data about a turn is one text, its words."""
+"""Rows of conversations and turns: their keys, the next position and turn, and their conversion to domain values.
+
+A host's data about a turn is one text, its words.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import Any, NamedTuple
 from holdfast.domain.identity import key_of
 from holdfast.domain.ids import TURN, MessageId, TurnId
 from holdfast.domain.memory import Status
-from holdfast.domain.scope import Scope
+from holdfast.domain.scope import CONVERSATION_PARTS, Scope
 from holdfast.domain.times import from_micros
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
@@ -202,3 +205,25 @@ def _decode_words(row: TurnRow) -> tuple[ActorAttribution, tuple[HostOpaqueRef, 
         for kind, ref_type, ref_id, relation, visibility, label in read["refs"]
     )
     return ActorAttribution(**read["by"]), refs
+
+
+CONVERSATION_COLUMNS = tuple("name" if part == "conversation" else part for part in CONVERSATION_PARTS)
+OF_CONVERSATION = " AND ".join(f"c.{column} = ?" for column in CONVERSATION_COLUMNS)
+
+# Columns of a conversation `c` that `next_position` and `next_sequence` take.
+NEXT_POSITION = "c.least_position, (SELECT max(r.position) FROM records r WHERE r.conversation_id = c.id)"
+NEXT_SEQUENCE = "c.least_sequence, (SELECT max(u.sequence) FROM turns u WHERE u.conversation_id = c.id)"
+
+
+def next_position(found: Sequence[Any]) -> int:
+    """Return the position after the last message, and after all forgotten ones."""
+    least, last = found
+    return int(least) if last is None else max(int(least), int(last) + 1)
+
+
+# The same holds for turns.
+next_sequence = next_position
+
+
+def conversation_key(scope: Scope) -> tuple[str, ...]:
+    return tuple(getattr(scope, part) or "" for part in CONVERSATION_PARTS)

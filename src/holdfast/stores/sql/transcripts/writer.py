@@ -14,29 +14,32 @@ from holdfast.domain.transcript_turns import PLANES, TranscriptState
 from holdfast.errors import DuplicateId
 from holdfast.ports import NewMessage, NewTurn, StoredMessages
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.conversations import NEXT_POSITION, NEXT_SEQUENCE, next_position, next_sequence
 from holdfast.stores.sql.dialect import NewRows
 from holdfast.stores.sql.events import erase_hashes
 from holdfast.stores.sql.jobs import SqlJobWriter
-from holdfast.stores.sql.records.insert import (
-    RECORD_COLUMNS,
-    TEXT_COLUMNS,
-    delete_vectors,
-    index_values,
-    put_vectors,
-    shared_values,
-)
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.transcripts.rows import (
+    NEXT_POSITION,
+    NEXT_SEQUENCE,
     STATUSES,
     WORDS,
     Span,
     encode_words,
     is_own_id,
+    next_position,
+    next_sequence,
     remove_labels,
     turn_key,
 )
-from holdfast.stores.sql.write_scope import WriteScope
+from holdfast.stores.sql.write_scope import (
+    RECORD_COLUMNS,
+    TEXT_COLUMNS,
+    WriteScope,
+    delete_vectors,
+    index_values,
+    put_vectors,
+    shared_values,
+)
 
 _COLUMNS = (
     "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
