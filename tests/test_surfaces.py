@@ -42,7 +42,8 @@ CONTROL_COMMANDS = {
     "drop_delivery": "deliveries drop", "cost_summary": "costs summary", "cost_events": "costs events",
     "add_fee": "costs fee", "finance_events": "costs fees", "prices": "costs prices list",
     "set_price": "costs prices set", "remove_price": "costs prices remove", "activity": "binding activity",
-    "binding": "binding show", "update_binding": "binding update", "create_binding": "binding create", "delete_binding": "binding delete", "resolve": "binding resolve",
+    "binding": "binding show", "update_binding": "binding update", "create_binding": "binding create",
+    "delete_binding": "binding delete", "resolve": "binding resolve",
 }  # fmt: skip
 ROUTES = {
     "search": "post /memories/search", "list": "get /memories", "get": "get /memories/{record_id}",

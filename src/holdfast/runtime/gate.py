@@ -72,7 +72,7 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
             if same_space(actor, verb.scope):
                 # Otherwise the row stays in the actor's own space: no company can write into another's audit trail.
                 entry.scope = verb.scope
-                entry.attribution = verb.attribution()
+                entry.attribution = verb.attribution() if verb.is_attributed else None
             if verb.idempotency_key is not None:
                 check_key(verb.idempotency_key)
             grant = authorize(actor, action, verb.scope)
@@ -124,7 +124,7 @@ async def _run_composite(core: Core, grant: Grant, verb: CompositeRequest[R], en
             raise
         await call.verify_reads()
     except StaleRead:
-        entry.attribution = verb.attribution()
+        entry.attribution = verb.attribution() if verb.is_attributed else None
         entry.touched, entry.failure, entry.costs = None, None, ()
         result = await verb.carry_out(core, Call(core, verb, entry, grant, trusts=False))
     if entry.failure is not None:

@@ -79,6 +79,12 @@ class Request(ABC, Generic[P, R]):
     action: ClassVar[Action]
     scope: Scope
     idempotency_key: str | None = None
+    is_attributed: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # Known in advance, so that a call without an attribution does not ask for one.
+        cls.is_attributed = cls.attribution is not Request.attribution
 
     @abstractmethod
     async def prepare(self, core: Core, grant: Grant) -> P:
