@@ -12,7 +12,7 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test test-postgres coverage mutants check format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
+.PHONY: serve demo test test-postgres coverage mutants check generate format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
 	$(BIN)/holdfast serve
@@ -43,6 +43,10 @@ check: $(VENV)/.tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python tools/check_words.py
+
+# The Python methods of every verb, from the tables of verbs.
+generate: $(VENV)/.tests
+	$(BIN)/python tools/generate.py
 
 format: $(VENV)/.tests
 	$(BIN)/ruff format .

@@ -48,8 +48,8 @@ async def audit_trail(memory: AsyncMemory, newest: int = 1_000_000) -> Sequence[
     Rows of reads are written with the next commit, which is made here.
     """
     store = store_of(memory)
-    await store.audited()
-    rows = await store.read(storewide_grant(), lambda reader: reader.operations(limit=newest))
+    await store.wait_for_audits()
+    rows = await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=newest))
     return rows[::-1]
 
 
@@ -60,4 +60,4 @@ def trail_of(memory: Memory, newest: int = 1_000_000) -> Sequence[Operation]:
 def jobs_of(memory: Memory) -> Sequence[Job]:
     """All attempts at background work, newest first."""
     store = store_of(memory._behind)
-    return memory._portal.run(store.read(storewide_grant(), lambda reader: reader.jobs(limit=10_000)))
+    return memory._portal.run(store.read(storewide_grant(), lambda reader: reader.jobs.newest(limit=10_000)))

@@ -24,7 +24,7 @@ from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.gateway.app import create_route_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.ports import Embedder, Verb
 from holdfast.settings import Settings
 

@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError, wait
 
 import pytest
 
-from holdfast.pool import ThreadPool
+from holdfast.loops import ThreadPool
 
 PATIENCE_SECONDS = 10
 

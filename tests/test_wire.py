@@ -26,6 +26,7 @@ from pydantic_core import ValidationError
 
 from holdfast import errors, runtime, wire
 from holdfast.domain.access import Action, Actor, ActorKind
+from holdfast.domain.arguments import result_type_of
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import MemoryRecord, Plane, Status, Trust, Validity
@@ -167,7 +168,7 @@ def test_a_verb_says_what_it_answers() -> None:
 
     Silent.__orig_bases__ = ()  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="Silent does not declare"):
-        wire.answer_type(Silent)
+        result_type_of(Silent)
 
 
 @VERBS
@@ -217,6 +218,7 @@ def test_moments_keep_their_microseconds_and_are_in_utc(moment: datetime) -> Non
 def test_sets_are_written_in_order_whatever_the_process() -> None:
     program = (
         "from holdfast.wire import *; from holdfast.domain.memory import Plane;"
+        "from holdfast.runtime.search import Search;"
         "from holdfast.domain.scope import Scope; from holdfast.ports import SearchOptions;"
         "search = Search(Scope(), 'q', SearchOptions(planes=frozenset(Plane)));"
         "print(VERBS[Action.SEARCH].request.encode(search).decode())"

@@ -35,12 +35,6 @@ def test_plain_code_passes(tmp_path: Path) -> None:
     assert not list(findings(tmp_path))
 
 
-def test_store_methods_are_excepted_and_store_functions_are_not(tmp_path: Path) -> None:
-    (tmp_path / "stores").mkdir()
-    (tmp_path / "stores" / "jobs.py").write_text("class Jobs:\n    def held(self): ...\ndef held(): ...\n")
-    assert len(list(findings(tmp_path))) == 1
-
-
 @pytest.mark.parametrize("name", ["embed", "seed", "record_count", "is_expired", "told_apart", "PreparedQuery", "red"])
 def test_verbs_nouns_and_compounds_are_no_participles(name: str) -> None:
     assert not is_bare_participle(name)

@@ -4,7 +4,7 @@
 - No class name exists twice in `src/`.
 - No docstring and no error begins with a noun clause ("What …", "Whoever …", "Whether …").
 
-Names that are public, or that belong to code which is about to be replaced, are excepted below, by name.
+Public names are excepted below, by name.
 """
 
 from __future__ import annotations
@@ -40,17 +40,6 @@ PUBLIC_NAMES = frozenset(
         *("ConfiguredProvider.opened", "LocalProvider.opened", "GatewayProvider.opened"),
     ]
 )
-# One repository per noun will replace the mixins of a store's reader and transaction, and with them the methods of
-# the store ports.
-METHODS_TO_BE_REPLACED = ("ports/control.py", "ports/store.py", "ports/transcripts.py", "stores/")
-# One table of verbs will replace the request and response classes of each surface.
-TO_BE_REPLACED = (
-    "gateway/schemas.py",
-    "gateway/everos/schemas.py",
-    "gateway/control/operation_schemas.py",
-    "gateway/control/schemas.py",
-    "control/schemas.py",
-)
 
 
 def is_bare_participle(name: str) -> bool:
@@ -64,11 +53,9 @@ def findings(root: Path = ROOT) -> Iterator[str]:
     classes: dict[str, list[str]] = defaultdict(list)
     for path in sorted(root.rglob("*.py")):
         relative = path.relative_to(root).as_posix()
-        methods_to_be_replaced = relative.startswith(METHODS_TO_BE_REPLACED)
         for node, name in _walk(ast.parse(path.read_text("utf-8"))):
             where = f"src/holdfast/{relative}:{getattr(node, 'lineno', 1)}"
-            to_be_replaced = relative.startswith(TO_BE_REPLACED) or (methods_to_be_replaced and "." in name)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not to_be_replaced:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 if is_bare_participle(node.name) and name not in PUBLIC_NAMES:
                     yield f"{where} {name}: a bare participle; name the action or the thing"
                 if isinstance(node, ast.ClassDef):

@@ -37,14 +37,14 @@ MUTANTS = (
     Mutant(
         "a grant limits every statement",
         "stores/sql/grant_scope.py",
-        "if self._grant.partitions is not None:\n            return self._named_partitions",
+        "if self.grant.partitions is not None:\n            return self._named_partitions",
         "if False:\n            return self._named_partitions",
         "tests/stores/test_sqlite_contract.py",
     ),
     Mutant(
         "every call leaves one operation row",
-        "runtime/call.py",
-        '    transaction.record(entry.build_row(Outcome.SUCCEEDED, touched))\n    reach("write.after")\n',
+        "runtime/gate.py",
+        '    transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, touched))\n    reach("write.after")\n',
         '    reach("write.after")\n',
         "tests/runtime/test_perform.py",
     ),
@@ -57,8 +57,8 @@ MUTANTS = (
     ),
     Mutant(
         "a forgotten message does not come back",
-        "stores/sql/forget.py",
-        '        self.dialect.insert(self._db, "tombstones", TOMBSTONE_COLUMNS, tombstones)\n',
+        "stores/sql/records/forget.py",
+        '        self._scope.dialect.insert(self._db, "tombstones", TOMBSTONE_COLUMNS, tombstones)\n',
         "",
         "tests/stores/test_sqlite_contract.py",
     ),

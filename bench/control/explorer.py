@@ -120,7 +120,7 @@ async def filled(store: Store, count: int) -> None:
 
         def write(transaction: Transaction, chunk: list[Operation] = chunk) -> None:
             for operation in chunk:
-                transaction.record(operation)
+                transaction.operations.add(operation)
 
         await store.write(WRITING, write)
 
@@ -128,7 +128,7 @@ async def filled(store: Store, count: int) -> None:
 async def page(store: Store, wanted: OperationFilter, before: str | None) -> tuple[float, Sequence[Operation]]:
     """Read a page; return the milliseconds and the operations."""
     begun = time.perf_counter()
-    found = await store.read(GRANT, lambda reader: reader.operations_page(wanted, before, PAGE))
+    found = await store.read(GRANT, lambda reader: reader.operations.page(wanted, before, PAGE))
     return (time.perf_counter() - begun) * 1_000, found
 
 

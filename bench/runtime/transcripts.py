@@ -151,7 +151,9 @@ async def pages(runtime: TranscriptOperations, lengths: dict[str, int]) -> dict[
 async def _turn_of(runtime: TranscriptOperations, conversation: str, sequence: int) -> str:
     engine: Any = runtime._service
     thread = replace(MemoryIdentity(subject_id=SUBJECT).scope, conversation=conversation)
-    found = await engine._core.store.read(storewide_grant(), lambda reader: reader.turn_states(thread, sequence - 1, 1))
+    found = await engine._core.store.read(
+        storewide_grant(), lambda reader: reader.transcripts.turn_states(thread, sequence - 1, 1)
+    )
     return str(found[0].id)
 
 

@@ -6,41 +6,36 @@ Rarely needed modules are imported inside functions: every command and every wor
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.util
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-import uuid_utils
+from typing import TYPE_CHECKING, Any
 
 from holdfast.control.bulkhead import IsolatedProviderRunner
 from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.reader import DocumentReader
-from holdfast.domain import ids
-from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, storewide_grant
+from holdfast.domain.access import LOCAL_OPERATOR, Action, storewide_grant
 from holdfast.domain.bindings import Binding
-from holdfast.domain.ids import BindingId, JobId
-from holdfast.domain.jobs import Job, JobKind, NewJob
+from holdfast.domain.ids import BindingId
+from holdfast.domain.jobs import Job, JobKind
 from holdfast.domain.location import is_valid_server_url, redact_location
-from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.ranking import Weights
-from holdfast.domain.results import Copied, Record, StoreExamination
+from holdfast.domain.results import Copied, StoreExamination
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
-from holdfast.domain.users import key_digest
-from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreError, StoreUnusable
-from holdfast.ports import Candidate, Clock, Curator, Embedder, IdGenerator, Store, Transaction, Verb
+from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreUnusable
+from holdfast.ports import Clock, Curator, Embedder, Extractor, IdGenerator, Store, Transaction
 from holdfast.ports.observer import MetricsObserver
 from holdfast.ports.provider import Providers
 from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
-from holdfast.runtime.gate import Core, Request, perform
-from holdfast.runtime.transcripts.manifest_and_events import check_manifest
-from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, index_identity
+from holdfast.runtime.engine import Engine, Route, SystemClock, TimeOrderedIds
+from holdfast.runtime.extract import LazyExtractor
+from holdfast.runtime.gate import Core
+from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, queue_reembedding
 from holdfast.runtime.worker_pool import WorkerPool
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.embedders.unnamed import UnnamedEmbedder
@@ -57,87 +52,22 @@ if TYPE_CHECKING:
     from holdfast.stores.sessions import SqliteSessions
     from holdfast.stores.sql.copy_endpoint import SqlCopyEndpoint
 
-T = TypeVar("T")
+__all__ = [
+    "EMBEDDING",
+    "Engine",
+    "check_provider",
+    "copy_store",
+    "examine_store",
+    "installed_providers",
+    "known_providers",
+    "make_curator",
+    "open_engine",
+    "open_sessions",
+    "repair_store",
+]
 
 # Jobs that need an embedder, or work on its vectors.
 EMBEDDING = frozenset({JobKind.INDEX, JobKind.REEMBED, JobKind.NEAREST})
-
-
-class SystemClock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-
-class TimeOrderedIds:
-    """UUIDv7 ids: they sort by time and reveal nothing about other ids."""
-
-    def new(self, prefix: str) -> str:
-        return f"{prefix}_{uuid_utils.uuid7().hex}"
-
-
-class LazyRuleExtractor:
-    """The rule-based extractor, loaded on first use: its patterns take long to compile."""
-
-    name = "rules"
-
-    async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]:
-        from holdfast.extract.rule_extractor import RuleExtractor
-
-        return await RuleExtractor().extract(messages, subject)
-
-
-class Engine:
-    """Implements `ports.Service` and `ports.KeyDirectory` on a store, with the runtime and background workers."""
-
-    def __init__(self, core: Core, crew: WorkerPool, *, sync_safe: bool = False, routed: bool = False) -> None:
-        self.sync_safe = sync_safe
-        self.crew = crew
-        self._core = core
-        self._route = _load_router() if routed else None
-        self._task: asyncio.Task[None] | None = None
-
-    async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
-        making = cast(Callable[[], Request[Any, T]], make)
-        if (route := self._route) is not None:
-            return await perform(self._core, actor, action, lambda: route(making()), space=space)
-        return await perform(self._core, actor, action, making, space=space)
-
-    @property
-    def hooks(self) -> HookRegistry:
-        """The registry in which a host program subscribes to hooks."""
-        found = self._core.subscribers
-        assert isinstance(found, HookRegistry)
-        return found
-
-    async def actor_of(self, key: str) -> Actor | None:
-        digest = key_digest(key)
-        found = await self._core.store.read(storewide_grant(), lambda reader: reader.user_with_key(digest))
-        return None if found is None or found.revoked_at is not None else found.actor
-
-    async def present(self, profile: Profile, backend: Backend, space: str) -> None:
-        """Check the store's manifest, or create it; `ManifestMismatch` if it is for another profile or backend."""
-        await check_manifest(self._core, profile, backend, migrations()[-1][0], space)
-
-    def start_worker(self) -> None:
-        self._task = asyncio.create_task(self.crew.run(), name="holdfast-worker")
-
-    async def close(self) -> None:
-        self.crew.stop()
-        if self._task is not None:
-            self._task.cancel()
-            # The store must be closed however the worker ended.
-            await asyncio.gather(self._task, return_exceptions=True)
-        with contextlib.suppress(StoreError):  # then the leases expire
-            await self.crew.release()
-        if self._core.outsiders is not None:
-            # Before the store: outcomes of running external calls are still recorded.
-            await self._core.outsiders.close()
-        if self._core.subscribers is not None:
-            await self._core.subscribers.close()
-        await self._core.store.close()
-        await self._core.embedder.close()
-        if self._core.curator is not None:
-            await self._core.curator.close()
 
 
 async def open_engine(
@@ -176,7 +106,7 @@ async def open_engine(
         embedder=chosen,
         analyzer=TextAnalyzer(),
         searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
-        extractor=LazyRuleExtractor(),
+        extractor=LazyExtractor("rules", _load_rules),
         documents=DocumentReader(),
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
@@ -189,20 +119,38 @@ async def open_engine(
         subscribers=HookRegistry(),
         watcher=watcher,
     )
-    lease = timedelta(seconds=settings.job_lease_seconds)
     kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(chosen, UnnamedEmbedder) else None)
     handlers = {JobKind.DELIVER: Handler(_deliver, _record_failed_delivery)}
-    crew = WorkerPool(core, handlers, jobs=jobs, lease=lease, kinds=kinds)
+    crew = WorkerPool(core, handlers, jobs=jobs, lease=timedelta(seconds=settings.job_lease_seconds), kinds=kinds)
     await _update_indexes(core)
     # A custom clock or id generator may not be thread-safe.
     sync_safe = clock is None and new_ids is None and all(getattr(part, "sync_safe", False) for part in (store, chosen))
-    engine = Engine(core, crew, sync_safe=sync_safe, routed=routed)
+    engine = Engine(core, crew, _newest_schema, sync_safe=sync_safe, route=_load_router() if routed else None)
     if work:
         engine.start_worker()
     return engine
 
 
-def _load_router() -> Callable[[Request[Any, Any]], Request[Any, Any]]:
+async def _update_indexes(core: Core) -> None:
+    """Queue re-embedding if it is needed. Close the store if that fails."""
+    try:
+        await queue_reembedding(core)
+    except BaseException:
+        await core.store.close()
+        raise
+
+
+def _newest_schema() -> int:
+    return migrations()[-1][0]
+
+
+def _load_rules() -> Extractor:
+    from holdfast.extract.rule_extractor import RuleExtractor  # its patterns take long to compile
+
+    return RuleExtractor()
+
+
+def _load_router() -> Route:
     from holdfast.control.routing import route_verb  # only a service routes
 
     return route_verb
@@ -230,7 +178,7 @@ async def _store_and_embedder(
     if chosen is not None:
         return store, chosen
     try:
-        made_by = await store.read(storewide_grant(), lambda reader: reader.fact(INDEXED_BY))
+        made_by = await store.read(storewide_grant(), lambda reader: reader.maintenance.fact(INDEXED_BY))
         if made_by is None or made_by.partition(":")[0] == settings.embedder:
             return store, _make_embedder(None, settings)
         unnamed = UnnamedEmbedder(made_by.rpartition("/")[0], redact_location(location))
@@ -240,30 +188,6 @@ async def _store_and_embedder(
         await store.close()
         raise
     return store, unnamed
-
-
-async def _update_indexes(core: Core) -> None:
-    """Queue re-embedding if another embedder or analyzer built the indexes. Close the store if that fails."""
-    try:
-        await _queue_reembedding(core)
-    except BaseException:
-        await core.store.close()
-        raise
-
-
-async def _queue_reembedding(core: Core) -> None:
-    made_by = await core.store.read(storewide_grant(), lambda reader: reader.fact(INDEXED_BY))
-    if made_by == index_identity(core):
-        return
-
-    def queue(transaction: Transaction) -> None:
-        if made_by is None:
-            transaction.put_fact(INDEXED_BY, index_identity(core))
-        else:
-            job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
-            transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
-
-    await core.store.write(storewide_grant(), queue)
 
 
 def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[BrokenProvider, ...]]:

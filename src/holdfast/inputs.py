@@ -8,31 +8,28 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from holdfast.domain.access import ActorKind
-from holdfast.domain.access import ActorRole as AccessRole
-from holdfast.domain.conditions import Condition
+from holdfast.domain.checks import checked_text
 from holdfast.domain.forgetting import ForgetTarget
+from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Plane, Validity
 from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.results import HitKind
-from holdfast.domain.scope import MAX_PART_CHARS, SCOPE_PARTS, Scope
-from holdfast.domain.search import Method
-from holdfast.domain.text import checked_text
+from holdfast.domain.scope import MAX_PART_CHARS, Scope
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Draft, Role
 from holdfast.domain.users import ROLES
 from holdfast.errors import InvalidInput
-from holdfast.ports import SearchOptions
 
 E = TypeVar("E", bound=StrEnum)
 
 Moment = datetime | str
 MessageInput = str | Mapping[str, Any] | Draft
-DEFAULT_TOP_K = 10
+Messages = MessageInput | Iterable[MessageInput]
+Texts = str | Iterable[str]
 _KNOWN_SCOPES = 4_096
-_OPTIONAL_PARTS = SCOPE_PARTS[1:]
 _MESSAGE_FIELDS = frozenset({"text", "sender", "role", "timestamp", "id", "metadata"})
 
 
@@ -63,49 +60,13 @@ class ScopeKwargs(TypedDict, total=False):
     namespace: str | None
 
 
-class SearchKwargs(ScopeKwargs, total=False):
-    """The keyword arguments of a search: its scope and its filters."""
-
-    top_k: int
-    kind: str | None
-    planes: str | Iterable[str] | None
-    sender: str | None
-    role: str | None
-    source: str | None
-    said_from: Moment | None
-    said_to: Moment | None
-    as_of: Moment | None
-    valid_at: Moment | None
-    min_score: float | None
-    method: str
-    radius: float | None
-    condition: Condition | None
-
-
-class Credential(ScopeKwargs, total=False):
-    """The keyword arguments of a credential: kind, role, subjects and space."""
-
-    kind: str
-    role: str | None
-    subjects: str | Iterable[str] | None
-
-
-SCOPE_ONLY = frozenset(ScopeKwargs.__optional_keys__)
-SEARCHABLE = frozenset(SearchKwargs.__optional_keys__)
-CREDENTIALS = frozenset(Credential.__optional_keys__)
-
-
-def scope_from(keywords: Mapping[str, Any], space: str, allowed: frozenset[str] = SCOPE_ONLY) -> Scope:
-    """Build the scope from keywords. Unknown ones are refused: a mistyped subject must not make a record shared."""
-    if not keywords.keys() <= allowed:
-        unknown = min(keywords.keys() - allowed)
-        raise InvalidInput(unknown, f"is not an argument of this call; use one of {', '.join(sorted(allowed))}")
-    parts = tuple(keywords.get(name) for name in _OPTIONAL_PARTS)
+def scope_of(*parts: Any) -> Scope:
+    """Build a scope from its parts, in the order of `SCOPE_PARTS`."""
     try:
-        return _scope_of(keywords.get("space", space), *parts)
+        return _scope_of(*parts)
     except TypeError:
         # An unhashable part is not text: the constructor's error names it.
-        return Scope(keywords.get("space", space), *parts)
+        return Scope(*parts)
 
 
 @lru_cache(maxsize=_KNOWN_SCOPES)
@@ -114,28 +75,7 @@ def _scope_of(*parts: Any) -> Scope:
     return Scope(*parts)
 
 
-def search_options_from(options: SearchKwargs) -> SearchOptions:
-    """Build the search options from keywords."""
-    role, planes = options.get("role"), planes_from(options.get("planes"))
-    return SearchOptions(
-        top_k=options.get("top_k", DEFAULT_TOP_K),
-        kind=kind_from(options.get("kind"), planes),
-        planes=planes,
-        sender=options.get("sender"),
-        role=None if role is None else parse_enum(Role, role, "role"),
-        source=options.get("source"),
-        said_from=moment_from(options.get("said_from"), "said_from"),
-        said_to=moment_from(options.get("said_to"), "said_to"),
-        as_of=moment_from(options.get("as_of"), "as_of"),
-        valid_at=moment_from(options.get("valid_at"), "valid_at"),
-        min_score=options.get("min_score"),
-        method=parse_enum(Method, options.get("method", Method.HYBRID), "method"),
-        radius=options.get("radius"),
-        condition=options.get("condition"),
-    )
-
-
-def drafts_from(messages: MessageInput | Iterable[MessageInput]) -> tuple[Draft, ...]:
+def drafts_from(messages: Messages) -> tuple[Draft, ...]:
     if isinstance(messages, str):
         return (_with_index(0, lambda: Draft(messages)),)
     if isinstance(messages, (Mapping, Draft)):
@@ -222,28 +162,26 @@ def parse_enum(kind: type[E], value: str, field: str, among: Iterable[E] | None 
         raise InvalidInput(field, f"there is no {value!r:.60}; use one of {names}") from None
 
 
-def planes_from(value: str | Iterable[str] | None) -> frozenset[Plane] | None:
-    if value is None:
-        return None
+def optional_parse_enum(kind: type[E], value: str | None, field: str) -> E | None:
+    return None if value is None else parse_enum(kind, value, field)
+
+
+def optional_enums_from(kind: type[E], value: str | Iterable[str] | None, field: str) -> frozenset[E] | None:
+    return None if value is None else frozenset(parse_enum(kind, each, field) for each in as_texts(value, field))
+
+
+def planes_from(value: Texts) -> frozenset[Plane]:
     names = as_texts(value, "planes")
     if not names:
         raise InvalidInput("planes", "is an empty list; leave it out to include all planes")
     return frozenset(parse_enum(Plane, name, "planes") for name in names)
 
 
-def kind_from(value: str | None, planes: frozenset[Plane] | None) -> HitKind | None:
+def kind_from(value: str | None, planes: Texts | None) -> HitKind | None:
     """Parse the kind of hit. Messages have no plane, so `planes` implies memories."""
     if value is None:
         return None if planes is None else HitKind.MEMORY
     return parse_enum(HitKind, value, "kind")
-
-
-class Rights(NamedTuple):
-    """A credential's rights, in the order of `CreateUser`'s fields."""
-
-    kind: ActorKind
-    role: AccessRole | None
-    subjects: frozenset[str] | None
 
 
 def key_holder_from(value: str) -> ActorKind:
@@ -251,13 +189,12 @@ def key_holder_from(value: str) -> ActorKind:
     return parse_enum(ActorKind, value, "kind", among=ROLES)
 
 
-def rights_from(credential: Credential) -> Rights:
-    role, subjects = credential.get("role"), credential.get("subjects")
-    return Rights(
-        key_holder_from(credential.get("kind", ActorKind.USER)),
-        None if role is None else parse_enum(AccessRole, role, "role"),
-        None if subjects is None else frozenset(map(_name, as_texts(subjects, "subjects"))),
-    )
+def subjects_from(value: Texts) -> frozenset[str]:
+    return frozenset(map(_name, as_texts(value, "subjects")))
+
+
+def evidence_from(value: Texts) -> tuple[MessageId, ...]:
+    return tuple(map(MessageId, as_texts(value, "evidence")))
 
 
 def _name(subject: object) -> str:
@@ -273,7 +210,9 @@ def as_texts(value: object, field: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def target_from(record_id: str | Iterable[str] | Missing, source: str | Missing, where: ScopeKwargs) -> ForgetTarget:
+def target_from(
+    record_id: Texts | Missing, source: str | Missing, conversation: str | None, subject: str | None
+) -> ForgetTarget:
     """Return a forget's target: the given ids or source, else the scope's conversation or subject."""
     # None comes from a variable that was never set: it must not turn "this message" into "all of Ana".
     for name, value in (("record_id", record_id), ("source", source)):
@@ -285,7 +224,7 @@ def target_from(record_id: str | Iterable[str] | Missing, source: str | Missing,
     # With ids or a source, the scope only narrows the target.
     if named or not isinstance(source, Missing):
         return ForgetTarget(ids=named, source=None if isinstance(source, Missing) else source)
-    return ForgetTarget(conversation=where.get("conversation"), subject=where.get("subject"))
+    return ForgetTarget(conversation=conversation, subject=subject)
 
 
 def moment_from(value: Moment | None, field: str) -> datetime | None:

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from holdfast.domain.access import LOCAL_OPERATOR, Actor, ActorKind
+from holdfast.domain.checks import checked_seconds
 from holdfast.domain.location import checked_url, is_server_url, refuse_mistyped_server
-from holdfast.domain.numbers import checked_seconds
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied
 from holdfast.domain.scope import Scope

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -28,52 +28,17 @@ from pydantic_core import (
 )
 
 from holdfast.domain.access import Action, Actor
+from holdfast.domain.arguments import result_type_of
 from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
 from holdfast.errors import HoldfastError, InvalidInput
-from holdfast.runtime.add import Add
-from holdfast.runtime.browse import Browse
-from holdfast.runtime.flush import Flush
-from holdfast.runtime.forget import Forget, PreviewForget
-from holdfast.runtime.gate import Read, Request, Write
-from holdfast.runtime.lookup import Get, GetHistory, List
-from holdfast.runtime.recall import RecallMemory
-from holdfast.runtime.remember import Correct, Remember
-from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
-from holdfast.runtime.search import Explain, Search
-from holdfast.runtime.store_maintenance import Drain, GetStats, ListJobs, Rebuild, Verify
-from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
+from holdfast.runtime.gate import Request, Write
+from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
 
 AnyRequest = Request[Any, Any]
 T = TypeVar("T")
 
-# Every verb. A new one is one more line: its class defines its action and response.
-SPOKEN: tuple[type[AnyRequest], ...] = (
-    Add,
-    Flush,
-    Search,
-    Explain,
-    RecallMemory,
-    Get,
-    List,
-    Browse,
-    GetHistory,
-    Remember,
-    Correct,
-    PreviewForget,
-    Forget,
-    AddResource,
-    GetResource,
-    ListResources,
-    DeleteResource,
-    CreateUser,
-    RevokeUser,
-    ListUsers,
-    ListJobs,
-    GetStats,
-    Verify,
-    Rebuild,
-    Drain,
-)
+# The requests of the library's verbs. Two methods may share one.
+SPOKEN: tuple[type[AnyRequest], ...] = tuple(dict.fromkeys(entry.request for entry in LIBRARY_VERBS.values()))
 _NAMED_CHARS = 60
 _OF_MANY = ("list", "tuple", "frozenset", "dict")
 # JSON has no NaN or infinity, so such scores are encoded as strings.
@@ -169,17 +134,8 @@ class WireVerb:
         return JsonCodec(self.answer_type, closed=False)
 
 
-def answer_type(request: type[AnyRequest]) -> Any:
-    """Return a verb's response type: the second parameter of its `Read` or `Write` base."""
-    for kind in request.__mro__:
-        for parent in kind.__dict__.get("__orig_bases__", ()):
-            if get_origin(parent) in (Read, Write, Request) and not isinstance(get_args(parent)[1], TypeVar):
-                return get_args(parent)[1]
-    raise TypeError(f"{request.__name__} does not declare its response type")
-
-
 VERBS: dict[Action, WireVerb] = {
-    request.action: WireVerb(request.action, request, answer_type(request)) for request in SPOKEN
+    request.action: WireVerb(request.action, request, result_type_of(request)) for request in SPOKEN
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from curation import Curated
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -36,6 +36,7 @@ def test_entries_are_read_as_they_were_written(given: list[str]) -> None:
 
 
 @settings(deadline=None)
+@example("\r \n§\n0")
 @given(st.text() | st.text(alphabet="§\n\r\t\x0b\x85\u2028a "))
 def test_whatever_is_in_a_file_is_the_same_once_it_was_written_again(text: str) -> None:
     assert parse_entries(join_entries(parse_entries(text))) == parse_entries(text)

@@ -66,7 +66,7 @@ def _taken_and_left(path: Path) -> None:
         engine = await open_engine(str(path), Settings(), embedder="fake", work=False)
         now, ended = datetime.now(UTC), timedelta(seconds=-1)
         try:
-            await engine._core.store.write(storewide_grant(), lambda t: t.claim(frozenset(JobKind), now, ended))
+            await engine._core.store.write(storewide_grant(), lambda t: t.jobs.claim(frozenset(JobKind), now, ended))
         finally:
             await engine.close()
 
@@ -141,14 +141,14 @@ def test_deliveries_are_listed_shown_tried_again_and_dropped(
     listed = holdfast("deliveries", "list", "--status", "dead", "--hook", "post_run_capture", "--to", "binding:far")
     assert "binding:far" in listed.out
     (delivery,) = holdfast("deliveries", "list", "--source", "run", "--json").json["deliveries"]
-    shown = holdfast("deliveries", "show", delivery["id"])
-    retry, drop = (f"`holdfast deliveries {each} {delivery['id']}`" for each in ("retry", "drop"))
+    shown = holdfast("deliveries", "show", delivery["delivery_id"])
+    retry, drop = (f"`holdfast deliveries {each} {delivery['delivery_id']}`" for each in ("retry", "drop"))
     assert f"{retry} retries it, {drop} drops it." in shown.out
-    assert "Porto" not in shown.out + holdfast("deliveries", "show", delivery["id"], "--json").out
-    assert holdfast("deliveries", "retry", delivery["id"], "--json").json["status"] == "pending"
-    assert holdfast("deliveries", "retry", delivery["id"]).code == 5
-    assert "dropped" in holdfast("deliveries", "drop", delivery["id"]).out
-    assert holdfast("deliveries", "drop", delivery["id"]).code == 5
+    assert "Porto" not in shown.out + holdfast("deliveries", "show", delivery["delivery_id"], "--json").out
+    assert holdfast("deliveries", "retry", delivery["delivery_id"], "--json").json["status"] == "pending"
+    assert holdfast("deliveries", "retry", delivery["delivery_id"]).code == 5
+    assert "dropped" in holdfast("deliveries", "drop", delivery["delivery_id"]).out
+    assert holdfast("deliveries", "drop", delivery["delivery_id"]).code == 5
     assert holdfast("deliveries", "list", "--status", "pending").out == "There are no such deliveries.\n"
     told = holdfast("binding", "activity").out
     assert all(each in told for each in ("binding_created", "default_set", "far", "operator:local"))

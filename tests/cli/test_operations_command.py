@@ -37,7 +37,7 @@ def test_operations_are_listed_newest_first_and_by_filters(busy: Holdfast) -> No
     assert all(re.match(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC ", line) for line in lines)
     found = busy("operations", "list", "--company", "acme", "--agent", "builder", "--type", "query", "--json").json
     (one,) = found["operations"]
-    assert (one["scope"]["run"], one["touched"], one["outcome"]) == ("r2", 1, "succeeded")
+    assert (one["scope"]["run_id"], one["touched"], one["outcome"]) == ("r2", 1, "succeeded")
     by = ("--run", "r1", "--source-kind", "run", "--binding", "default", "--outcome", "succeeded")
     assert len(busy("operations", "list", "--company", "acme", *by, "--json").json["operations"]) == 1
     later = busy("operations", "list", "--company", "acme", "--since", "2100-01-01")
@@ -51,7 +51,7 @@ def test_a_screen_too_narrow_for_the_table_breaks_no_id(busy: Holdfast, quiet_en
     with at_a_terminal(quiet_environment, "operations", "list", "--company", "acme") as terminal:
         assert terminal.end() == 0
     lines = terminal.shown.splitlines()
-    assert {one["id"] for one in found} <= set(lines)
+    assert {one["operation_id"] for one in found} <= set(lines)
     told = " ".join(line.strip() for line in lines)
     for agent in ("agent builder, run r2", "agent tester"):
         of = "type query, action query, outcome succeeded, binding default, who operator:local"
@@ -61,11 +61,14 @@ def test_a_screen_too_narrow_for_the_table_breaks_no_id(busy: Holdfast, quiet_en
 
 def test_one_operation_is_shown_whole(busy: Holdfast) -> None:
     found = busy("operations", "list", "--company", "acme", "--type", "record_upsert", "--json").json["operations"][0]
-    shown = busy("operations", "show", found["id"], "--company", "acme")
+    shown = busy("operations", "show", found["operation_id"], "--company", "acme")
     for said in ("record_upsert", "space acme, agent builder, run r1", "default", "local", "operator:local"):
         assert said in shown.out
     assert "Tuesdays" not in shown.out
-    assert busy("operations", "show", found["id"], "--company", "acme", "--json").json["id"] == found["id"]
+    assert (
+        busy("operations", "show", found["operation_id"], "--company", "acme", "--json").json["operation_id"]
+        == found["operation_id"]
+    )
 
 
 def test_who_looked_is_shown_only_if_it_is_asked_for(busy: Holdfast) -> None:
@@ -78,9 +81,11 @@ def test_who_looked_is_shown_only_if_it_is_asked_for(busy: Holdfast) -> None:
     assert [one for one in everything if one["type"]] == of_memory
     by_action = busy("operations", "list", "--company", "acme", "--action", "read_operations", "--json").json
     assert {one["action"] for one in by_action["operations"]} == {"read_operations"}
-    one = busy("operations", "show", looks[0]["id"], "--company", "acme")
+    one = busy("operations", "show", looks[0]["operation_id"], "--company", "acme")
     assert "type     -" in one.out
-    assert busy("operations", "show", of_memory[0]["id"], "--company", "acme", "--json").json["type"] == "query"
+    assert (
+        busy("operations", "show", of_memory[0]["operation_id"], "--company", "acme", "--json").json["type"] == "query"
+    )
 
 
 def test_what_was_done_to_memory_comes_in_one_order_whatever_it_was(busy: Holdfast) -> None:
@@ -90,10 +95,10 @@ def test_what_was_done_to_memory_comes_in_one_order_whatever_it_was(busy: Holdfa
             plane.query("Which room?", agent="builder")
             plane.list(agent="builder")
     everything = busy("operations", "list", "--company", "acme", "--all", "--limit", "1000", "--json").json
-    wanted = [one["id"] for one in everything["operations"] if one["type"]]
+    wanted = [one["operation_id"] for one in everything["operations"] if one["type"]]
     for limit in (1, 5, len(wanted)):
         few = busy("operations", "list", "--company", "acme", "--limit", str(limit), "--json").json["operations"]
-        assert [one["id"] for one in few] == wanted[:limit]
+        assert [one["operation_id"] for one in few] == wanted[:limit]
 
 
 def test_metrics_say_how_well_memory_serves(busy: Holdfast) -> None:
@@ -101,7 +106,7 @@ def test_metrics_say_how_well_memory_serves(busy: Holdfast) -> None:
     assert "recall hit rate      -" in shown.out
     assert "empty query rate     50.0% (1 of 2)" in shown.out
     told = busy("operations", "metrics", "--company", "acme", "--json").json
-    assert told["metrics"]["bindings"][0]["succeeded"] == 3
+    assert told["bindings"][0]["succeeded"] == 3
     assert told["empty_query_rate"] == 0.5
 
 

@@ -262,7 +262,7 @@ async def _to_be_given_up(path: Path) -> None:
     await engine.perform(LOCAL_OPERATOR, off.action, lambda: off, space="acme")
     kinds, lease, store = frozenset({JobKind.EXTRACT}), timedelta(microseconds=1), engine._core.store
     for _ in range(MAX_CLAIMS):
-        assert await store.write(storewide_grant(), lambda t: t.claim(kinds, datetime.now(UTC), lease)) is not None
+        assert await store.write(storewide_grant(), lambda t: t.jobs.claim(kinds, datetime.now(UTC), lease)) is not None
     await engine.close()
 
 

@@ -90,8 +90,8 @@ class Desk:
     async def rows(self) -> Sequence[Operation]:
         """Every operation, oldest first."""
         store = self.engine._core.store
-        await store.audited()
-        found = await store.read(storewide_grant(), lambda reader: reader.operations(limit=1_000_000))
+        await store.wait_for_audits()
+        found = await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=1_000_000))
         return found[::-1]
 
     async def listed(self, **wanted: Any) -> Sequence[Operation]:

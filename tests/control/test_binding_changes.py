@@ -52,7 +52,7 @@ def test_every_verb_that_a_binding_serves_is_here() -> None:
     found = {
         name for name, each in vars(memory).items() if isinstance(each, type) and issubclass(each, CompositeRequest)
     }
-    assert found - {"CompositeRequest"} == set(VERBS)
+    assert found - {"CompositeRequest", "CompanyCall"} == set(VERBS)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ ASKED = {"Query": "query", "UpsertRecords": "upsert_records"}
 
 
 def test_what_is_supposed_is_bounded(desk: Desk, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.runtime.call._MOST_SUPPOSED", 3)
+    monkeypatch.setattr("holdfast.runtime.gate._MOST_SUPPOSED", 3)
     for number in range(10):
         runner.run(desk.do(Query(Scope(space=ACME, agent=f"bot{number}"), "cat")))
         assert len(desk.engine._core.supposed) <= 3

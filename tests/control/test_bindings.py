@@ -186,8 +186,8 @@ def test_what_was_changed_is_kept_however_few_other_events_are(desk: Desk, runne
         written = Event(
             EventId(desk.engine._core.ids.new("evt")), EventKind.WRITE, WHOLE, desk.engine._core.clock.now()
         )
-        transaction.append_event(written)
-        return int(transaction.prune_events(ACME, 0))
+        transaction.events.append(written)
+        return int(transaction.events.prune(ACME, 0))
 
     assert runner.run(desk.engine._core.store.write(storewide_grant(), prune)) == 1
     assert [each.kind for each in runner.run(desk.activity())] == ["memory.binding_created"]

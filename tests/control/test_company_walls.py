@@ -11,7 +11,9 @@ from desk import ACME, AGENT, BOT, NOTE, OTHER, WHOLE, Desk, text
 from holdfast.control.activity import ListActivity
 from holdfast.control.bindings import CreateBinding, DeleteBinding, ListBindings, ResolveBinding, SetTarget
 from holdfast.control.costs import ListCostEvents, ListPrices
-from holdfast.control.hooks import EmitHook, Hydrate, ListDeliveries
+from holdfast.control.deliveries import ListDeliveries
+from holdfast.control.hooks import EmitHook
+from holdfast.control.hydration import Hydrate
 from holdfast.control.jobs import CancelJob, ListControlJobs
 from holdfast.control.memory import Capture, ForgetProviderRecords, GetRecord, ListRecords, Query, UpsertRecords
 from holdfast.control.operations import GetMetrics, GetOperation, ListOperations

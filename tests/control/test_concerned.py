@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,19 +34,21 @@ BEFORE = HookContext(HookKind.PRE_RUN_HYDRATE, "h2", AT, "helper", "r2")
 OF_SOURCE = [{"issue": "i1"}, {"run": "r1"}, {"issue": "i1", "run": "r1"}]
 OF_HOOK = [{"agent": "helper"}, {"run": "r2"}]
 
-# Each verb that takes a source or a hook, in a scope without issue, run or agent; and the filters that find it.
+# Each verb that takes a source or a hook, and the filters that find it. A hook that is emitted is of its scope.
 CALLS: dict[str, tuple[Any, list[dict[str, str]]]] = {
     "a capture": (Capture(WHOLE, SOURCE, text("x")), OF_SOURCE),
     "a capture for a hook": (Capture(WHOLE, SOURCE, text("x"), hook=HOOK), [*OF_SOURCE, {"agent": "helper"}]),
     "an upsert": (UpsertRecords(WHOLE, (NewRecord("x"),), SOURCE), OF_SOURCE),
     "a query for a hook": (Query(WHOLE, "x", hook=BEFORE), OF_HOOK),
-    "a hydration": (Hydrate(WHOLE, "x", actor_agent_id="helper", run_id="r2"), OF_HOOK),
+    "a hydration": (Hydrate(replace(WHOLE, agent="helper", run="r2"), "x"), OF_HOOK),
     "an emission": (
-        EmitHook(WHOLE, HookKind.POST_RUN_CAPTURE, "h1", SOURCE, text("x"), actor_agent_id="helper", run_id="r2"),
+        EmitHook(replace(WHOLE, agent="helper"), HookKind.POST_RUN_CAPTURE, "h1", SOURCE, text("x")),
         [*OF_SOURCE, {"agent": "helper"}],
     ),
     "an emission whose source names no run": (
-        EmitHook(WHOLE, HookKind.MANUAL_CAPTURE, "h1", SourceRef(SourceKind.ISSUE, ACME, "i1"), text("x"), run_id="r2"),
+        EmitHook(
+            replace(WHOLE, run="r2"), HookKind.MANUAL_CAPTURE, "h1", SourceRef(SourceKind.ISSUE, ACME, "i1"), text("x")
+        ),
         [{"issue": "i1"}, {"run": "r2"}],
     ),
     "an emission that is skipped": (
@@ -93,7 +95,7 @@ def test_a_call_is_found_by_whatever_its_source_or_hook_names(desk: Desk, run: R
     for wanted in finds:
         rows = found(desk, run, wanted)
         assert [row.id for row in rows] == [operation_id], wanted
-        assert [(row.scope, row.outcome) for row in rows] == [(WHOLE, Outcome.SUCCEEDED)], (
+        assert [(row.scope, row.outcome) for row in rows] == [(verb.scope, Outcome.SUCCEEDED)], (
             "the scope is as it was given"
         )
     assert found(desk, run, {"issue": "i2"}) == ()
@@ -123,7 +125,7 @@ def test_what_a_worker_does_for_a_hook_is_found_with_the_emission_and_so_are_its
     for wanted in finds:
         actions = sorted(row.action for row in found(desk, run, wanted))
         assert actions == ["capture", "deliver_hook", "deliver_hook"], wanted
-        jobs = run(store.read(storewide_grant(), lambda r, w=wanted: r.jobs_page(JobFilter(**w), AT, None, 9)))  # type: ignore[misc]
+        jobs = run(store.read(storewide_grant(), lambda r, w=wanted: r.jobs.page(JobFilter(**w), AT, None, 9)))  # type: ignore[misc]
         assert [job.kind for job in jobs] == ["deliver", "deliver"], wanted
 
 

@@ -13,7 +13,8 @@ import pytest
 from desk import ACME, AGENT, BOT, OPERATOR, OTHER, WHOLE, Desk, text
 from misbehaving import HostileProvider
 
-from holdfast.control.hooks import DropDelivery, EmitHook, GetDelivery
+from holdfast.control.deliveries import DropDelivery, GetDelivery
+from holdfast.control.hooks import EmitHook
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
 from holdfast.control.memory import Capture, RetryProviderJob
 from holdfast.domain.access import storewide_grant
@@ -166,7 +167,7 @@ def test_a_job_whose_worker_is_not_heard_of_is_stuck_until_another_takes_it(
     desk, clock = clocked
     emitted(desk, run)
     store = desk.engine._core.store
-    run(store.write(storewide_grant(), lambda t: t.claim(frozenset(JobKind), clock.now(), LEASE)))
+    run(store.write(storewide_grant(), lambda t: t.jobs.claim(frozenset(JobKind), clock.now(), LEASE)))
     assert [job.status for job in listed(desk, run, state=JobState.RUNNING)] == [JobStatus.RUNNING]
     assert listed(desk, run, state=JobState.STUCK) == []
     clock.advance(minutes=2)
@@ -324,7 +325,7 @@ def test_a_worker_whose_lease_ended_commits_nothing_late(clocked: tuple[Desk, St
     assert seen[0] == "the other did 1"
     (job,) = listed(desk, run)
     assert (job.status, job.token) == (JobStatus.SUCCEEDED, 2)
-    facts = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.counts("fake", 1)))
+    facts = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.maintenance.counts("fake", 1)))
     assert facts["memories"] <= 1
 
 

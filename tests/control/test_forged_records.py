@@ -8,8 +8,8 @@ import json
 import pytest
 from desk import ACME, AGENT, BOT, OTHER, Desk
 
+from holdfast.control.json_views import to_json
 from holdfast.control.memory import GetRecord, ListRecords, Query
-from holdfast.control.schemas import SnippetTold
 from holdfast.runtime.remember import Remember
 
 FORGED = {
@@ -35,7 +35,7 @@ def test_a_source_that_is_none_is_not_shown_and_keeps_nobody_from_reading(
     given = runner.run(desk.do(GetRecord(BOT, listed.handle), AGENT)).result
     for each in (listed, asked, given):
         assert (each.source, dict(each.metadata)) == (None, {"plain": "kept"})
-        assert json.loads(SnippetTold.of(each).model_dump_json())["source"] is None
+        assert to_json(each)["source"] is None
 
 
 def test_a_source_that_is_one_is_shown(desk: Desk, runner: asyncio.Runner) -> None:

@@ -133,7 +133,7 @@ class Life:
     async def _lose_a_worker(self) -> None:
         """Claim a job and abandon it, as a worker that dies."""
         store, now = self.desk.engine._core.store, self.clock.now()
-        await store.write(storewide_grant(), lambda t: t.claim(frozenset({JobKind.DELIVER}), now, LEASE))
+        await store.write(storewide_grant(), lambda t: t.jobs.claim(frozenset({JobKind.DELIVER}), now, LEASE))
 
     async def _break(self, company: str, broken: bool) -> None:
         self.world.broken[company] = broken

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from misbehaving import handle, raising, snippet, soon
 
 from holdfast.control.bindings import DeleteBinding, UpdateBinding
-from holdfast.control.hooks import Hydrate
+from holdfast.control.hydration import Hydrate
 from holdfast.control.memory import Capture
 from holdfast.control.operations import GetMetrics
 from holdfast.domain.access import Action
@@ -39,10 +40,11 @@ def asking(query: str = "Which city?", **more: Any) -> Hydrate:
 
 
 def test_a_run_is_told_what_memory_has_for_it_line_by_line(desk: Desk, run: Run) -> None:
+    scope = replace(BOT, run="r2")
     for words in ("We chose Lisbon as the city.", "Ben prefers tea."):
-        run(desk.do(Capture(BOT, RUN, text(words), idempotency_key=words)))
+        run(desk.do(Capture(scope, RUN, text(words), idempotency_key=words)))
     with rows_of(desk, run) as rows:
-        told = run(desk.do(asking(run_id="r2", hook_id="before r2"), AGENT))
+        told = run(desk.do(asking(scope=scope, hook_id="before r2"), AGENT))
     lines = told.preamble.splitlines()
     assert lines[0] == "Relevant memory:"
     assert lines[1] == "1. [run] We chose Lisbon as the city."
@@ -51,7 +53,7 @@ def test_a_run_is_told_what_memory_has_for_it_line_by_line(desk: Desk, run: Run)
     assert (row.action, row.outcome, row.touched) == (Action.QUERY, Outcome.SUCCEEDED, len(told.snippets))
     assert row.attribution.hook.kind is HookKind.PRE_RUN_HYDRATE
     assert (row.attribution.hook.run_id, row.attribution.hook.hook_id) == ("r2", "before r2")
-    assert run(desk.do(asking(), AGENT)).preamble == told.preamble, "the same state, the same text"
+    assert run(desk.do(asking(scope=scope), AGENT)).preamble == told.preamble, "the same state, the same text"
 
 
 def test_where_there_is_nothing_nothing_is_told_with_the_reason(desk: Desk, run: Run) -> None:

@@ -324,7 +324,7 @@ def test_a_metered_call_costs_what_its_provider_says_and_one_on_the_runs_account
         runner.run(desk.do(Query(BOT, "cat"), AGENT))
         runner.run(desk.do(Capture(BOT, NOTE, text("x")), AGENT))
     store = desk.engine._core.store
-    (event,) = runner.run(store.read(storewide_grant(), lambda reader: reader.cost_events_page(None, 10)))
+    (event,) = runner.run(store.read(storewide_grant(), lambda reader: reader.costs.page(None, 10)))
     assert (event.operation_id, event.binding, event.amount_micros) == (rows[0].id, "elsewhere", 5_000)
     assert event.scope == BOT
     assert rows[0].attribution is not None

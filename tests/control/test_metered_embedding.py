@@ -66,7 +66,7 @@ def ledger(desk: Desk, runner: asyncio.Runner) -> Sequence[CostEvent]:
 def in_the_store(desk: Desk, runner: asyncio.Runner) -> list[Operation]:
     """The committed rows, without waiting for rows that are not committed yet."""
     store = desk.engine._core.store
-    rows = runner.run(store.read(storewide_grant(), lambda reader: reader.operations(limit=100)))
+    rows = runner.run(store.read(storewide_grant(), lambda reader: reader.operations.page(limit=100)))
     return [row for row in rows if row.scope.run == "run-1"]
 
 

@@ -115,16 +115,18 @@ def test_an_extraction_failure_is_one_that_was_given_up(
     async def scene() -> tuple[MemoryMetrics, MemoryMetrics, MemoryMetrics]:
         now = core.clock.now()
         job_id = JobId(core.ids.new(ids.JOB))
-        await core.store.write(storewide_grant(), lambda t: t.enqueue(job_id, NewJob(kind, BOT), now))
-        job = await core.store.write(storewide_grant(), lambda t: t.claim(frozenset({kind}), now, timedelta(minutes=1)))
+        await core.store.write(storewide_grant(), lambda t: t.jobs.enqueue(job_id, NewJob(kind, BOT), now))
+        job = await core.store.write(
+            storewide_grant(), lambda t: t.jobs.claim(frozenset({kind}), now, timedelta(minutes=1))
+        )
         assert job is not None
-        await core.store.write(storewide_grant(), lambda t: t.retry(job, now, now, "busy"))
+        await core.store.write(storewide_grant(), lambda t: t.jobs.retry(job, now, now, "busy"))
         tried = await metrics(desk)
         again = await core.store.write(
-            storewide_grant(), lambda t: t.claim(frozenset({kind}), now, timedelta(minutes=1))
+            storewide_grant(), lambda t: t.jobs.claim(frozenset({kind}), now, timedelta(minutes=1))
         )
         assert again is not None
-        await core.store.write(storewide_grant(), lambda t: t.finish(again, JobStatus.FAILED, now, "busy"))
+        await core.store.write(storewide_grant(), lambda t: t.jobs.finish(again, JobStatus.FAILED, now, "busy"))
         given_up = await metrics(desk)
         return tried, given_up, await metrics(desk, since=now + timedelta(seconds=1))
 

@@ -33,8 +33,7 @@ from holdfast.errors import HoldfastError, StoreBusy, StoreFull
 from holdfast.failpoints import arm
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.http_metrics import Metrics
-from holdfast.gateway.edge.memory_metrics import MOST_LABEL_SETS
+from holdfast.gateway.edge.observers import MOST_LABEL_SETS, Metrics
 from holdfast.runtime.worker import Handler, Worker
 from probes import SteppingClock
 from serving import serving
@@ -302,7 +301,7 @@ def test_failures_are_counted_when_the_last_try_has_come_to_nothing(
 
     async def queue() -> None:
         job_id = JobId(core.ids.new(ids.JOB))
-        await core.store.write(storewide_grant(), lambda t: t.enqueue(job_id, NewJob(kind, BOT), core.clock.now()))
+        await core.store.write(storewide_grant(), lambda t: t.jobs.enqueue(job_id, NewJob(kind, BOT), core.clock.now()))
 
     runner.run(queue())
     for attempt in range(MAX_ATTEMPTS):

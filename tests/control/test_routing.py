@@ -64,8 +64,8 @@ class Front:
     def rows(self) -> list[Operation]:
         async def read() -> Any:
             store = self.engine._core.store
-            await store.audited()
-            return await store.read(storewide_grant(), lambda reader: reader.operations(limit=10_000))
+            await store.wait_for_audits()
+            return await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=10_000))
 
         return list(self.runner.run(read()))[::-1]
 
@@ -301,6 +301,8 @@ def test_where_our_own_store_serves_nothing_changes_but_that_rows_name_the_bindi
         "add", "add", "remember", "search", "get", "list", "recall", "correct", "history", "explain", "forget", "get",
     ]  # fmt: skip
     assert [outcome for _, outcome, _ in rows] == ["succeeded"] * 11 + ["refused"]
+    touched = {str(row.action): row.touched for row in front.rows()}
+    assert (touched["search"], touched["list"], touched["recall"]) == (1, 2, 1)
 
 
 def test_an_engine_that_does_not_route_keeps_to_its_own_store(

@@ -163,7 +163,7 @@ def test_a_plain_secret_that_is_in_the_store_all_the_same_is_not_used(
     caplog.set_level(logging.DEBUG)
     grant = authorize(LOCAL_OPERATOR, Action.MANAGE_BINDINGS, Scope(space=ACME))
     stored = Binding(BindingId("bnd_1"), ACME, "mine", "lenient", {"server": {"key": CANARY}})
-    runner.run(lenient_desk.engine._core.store.write(grant, lambda transaction: transaction.add_binding(stored)))
+    runner.run(lenient_desk.engine._core.store.write(grant, lambda transaction: transaction.bindings.add(stored)))
     with (
         rows_of(lenient_desk, runner.run) as rows,
         pytest.raises(SecretUnavailable, match=r"config\.server\.key") as told,

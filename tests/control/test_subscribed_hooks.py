@@ -49,7 +49,7 @@ def to_audience(desk: Desk, run: Run, hook: EmitHook) -> Delivery:
 
 
 def jobs(desk: Desk, run: Run) -> list[Job]:
-    found = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs()))
+    found = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs.newest()))
     return [job for job in found if job.kind is JobKind.DELIVER]
 
 
@@ -60,7 +60,7 @@ def test_a_comment_goes_to_no_subscriber_until_the_binding_has_that_switched_on(
     assert (skipped.status, skipped.reason) == (HookDeliveryStatus.SKIPPED, "hook_disabled")
     assert skipped.binding == "default"
     store = desk.engine._core.store
-    assert run(store.read(storewide_grant(), lambda reader: reader.payload_of(skipped.id))) is None, (
+    assert run(store.read(storewide_grant(), lambda reader: reader.deliveries.payload(skipped.id))) is None, (
         "its words are not kept"
     )
     assert run(desk.engine.crew.drain()) == 0

@@ -17,7 +17,7 @@ from holdfast.control.bindings import SetTarget
 from holdfast.control.deliveries import DropDelivery, ListDeliveries, RetryDelivery
 from holdfast.control.hooks import EmitHook
 from holdfast.control.jobs import CancelJob, GetJob, ListControlJobs, RetryJob
-from holdfast.control.schemas import JobTold
+from holdfast.control.json_views import to_json
 from holdfast.domain.access import storewide_grant
 from holdfast.domain.bindings import TargetKind
 from holdfast.domain.contract import HookKind, SourceKind, SourceRef
@@ -70,7 +70,7 @@ class Lives:
         self.run(self.desk.do(hook))
 
     def take(self) -> None:
-        held = self.write(lambda t: t.claim(frozenset(JobKind), self.clock.now(), LEASE))
+        held = self.write(lambda t: t.jobs.claim(frozenset(JobKind), self.clock.now(), LEASE))
         self.held += [] if held is None else [held]
 
     def end(self) -> None:
@@ -86,12 +86,12 @@ class Lives:
 
         def change(transaction: Transaction) -> None:
             if how == "later":
-                transaction.retry(job, now, now + timedelta(seconds=2), "no luck")
+                transaction.jobs.retry(job, now, now + timedelta(seconds=2), "no luck")
                 return
-            transaction.finish(job, JobStatus(how), now, "no luck" if how == "failed" else None)
+            transaction.jobs.finish(job, JobStatus(how), now, "no luck" if how == "failed" else None)
             became = HookDeliveryStatus.DELIVERED if how == "succeeded" else HookDeliveryStatus.DEAD
             if job.kind is JobKind.DELIVER and told < 0.8:
-                transaction.end_delivery(DeliveryId(job.record_ids[0]), became, now, None, None, tried=True)
+                transaction.deliveries.end(DeliveryId(job.record_ids[0]), became, now, None, None, tried=True)
 
         with contextlib.suppress(LeaseLost):  # it was cancelled or taken over, so nothing changed
             self.write(change)
@@ -119,7 +119,7 @@ class Lives:
 
     def compare(self, job_id: str) -> None:
         one = self.run(self.desk.do(GetJob(WHOLE, job_id)))
-        assert JobTold.of(one).retry_available == one.retry_available
+        assert to_json(one)["retry_available"] == one.retry_available
         try:
             again = self.run(self.desk.do(RetryJob(WHOLE, one.id)))
         except Conflict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import holdfast
 from holdfast import Actor, ActorKind, AsyncControlPlane, ControlPlane
+from holdfast.domain.contract import RecordHandle, SourceKind, SourceRef
 from holdfast.errors import AccessDenied, InvalidInput, NotFound, StoreClosed
 
 METHODS = [
@@ -40,6 +42,14 @@ def test_the_blocking_face_has_every_method_with_the_same_signature() -> None:
         assert inspect.iscoroutinefunction(core[name]), name
         assert inspect.getdoc(blocking[name]) == inspect.getdoc(core[name]), name
         assert inspect.getdoc(core[name]), name
+
+
+def test_help_explains_every_argument() -> None:
+    for name, method in methods(ControlPlane).items():
+        text = inspect.getdoc(method) or ""
+        for argument in list(inspect.signature(method).parameters)[1:]:  # type: ignore[arg-type]
+            if argument not in ("key", "agent", "job_id", "operation_id", "delivery_id", "idempotency_key"):
+                assert re.search(rf"^(.*, )?{argument}(, .*)?: ", text, re.MULTILINE), f"{name}: {argument}"
 
 
 def test_a_new_company_is_served_by_our_own_store(tmp_path: Path) -> None:
@@ -106,6 +116,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         for field, call in {
             "source.kind": lambda: plane.capture("x", source="gossip"),
             "source": lambda: plane.capture("x", source={"kind": "run", "run": "r1"}),
+            "source.space": lambda: plane.capture("x", source=SourceRef(SourceKind.RUN, "elsewhere")),
             "payload": lambda: plane.capture({"words": "x"}, source="run"),
             "records[0]": lambda: plane.upsert([{"txt": "x"}]),
             "records[0].text": lambda: plane.upsert([{"summary": "x"}]),
@@ -113,7 +124,6 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             "mode": lambda: plane.capture("x", source="run", mode="whole"),
             "intent": lambda: plane.query("x", intent="gossip"),
             "hooks": lambda: plane.create_binding("a", "local", hooks={"after_lunch": True}),
-            "agnt": lambda: plane.query("x", agnt="builder"),
             "since": lambda: plane.operations(since="yesterday"),
             "outcome": lambda: plane.operations(outcome="fine"),
             "state": lambda: plane.jobs(state="lost"),
@@ -121,13 +131,13 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             with pytest.raises(InvalidInput) as caught:
                 call()
             assert caught.value.field == field
+        with pytest.raises(TypeError, match="agnt"):
+            plane.query("x", agnt="builder")  # type: ignore[call-arg]
         with pytest.raises(NotFound):
             plane.get("mem_none")
 
 
 def test_a_handle_of_another_provider_names_nothing_here(tmp_path: Path) -> None:
-    from holdfast.domain.contract import RecordHandle
-
     with holdfast.ControlPlane.open(tmp_path / "memory.db", embedder="fake", work=False) as plane:
         (record,) = plane.upsert("Releases go out on Tuesdays.").result.records
         assert plane.get(record).result.text == plane.get(record.record_id).result.text

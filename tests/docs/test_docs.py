@@ -17,7 +17,7 @@ from holdfast.errors import HoldfastError
 from holdfast.gateway.app import create_route_app
 from holdfast.gateway.authentication import RULE
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.library import AsyncMemory
 from holdfast.settings import GatewayClientSettings, ModelSettings, Settings
 from serving import USER_KEY, served

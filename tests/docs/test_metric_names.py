@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/run-the-service.md"
 

@@ -110,8 +110,8 @@ def test_the_gate_lets_through_exactly_that_and_writes_down_what_it_refused(
             except AccessDenied:
                 continue
         store = engine._core.store
-        await store.audited()
-        rows = await store.read(storewide_grant(), lambda reader: reader.operations(limit=10_000))
+        await store.wait_for_audits()
+        rows = await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=10_000))
         return {row.action.value: row.outcome for row in rows if row.actor.id == actor.id}
 
     outcomes = runner.run(tried())

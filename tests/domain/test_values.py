@@ -9,14 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.domain.checks import (
+    MAX_QUERY_CHARS,
+    MAX_TEXT_CHARS,
+    check_metadata,
+    checked_flag,
+    checked_real,
+    checked_text,
+    checked_whole,
+)
 from holdfast.domain.forgetting import ForgetPreview, ForgetTarget
 from holdfast.domain.ids import JobId, checked_id, kind_of
 from holdfast.domain.jobs import FIRST_RETRY, Job, JobKind, JobStatus, retry_delay
 from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES, Plane, Validity
-from holdfast.domain.metadata import check_metadata
-from holdfast.domain.numbers import checked_flag, checked_real, checked_whole
 from holdfast.domain.scope import FILTER_PARTS, MAX_PART_CHARS, SCOPE_PARTS, Partition, PartitionKind, Scope
-from holdfast.domain.text import MAX_QUERY_CHARS, MAX_TEXT_CHARS, checked_text
 from holdfast.domain.times import EPOCH, checked_time, from_micros, to_micros
 from holdfast.domain.transcript import Draft
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText, InvalidTimestamp

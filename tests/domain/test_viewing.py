@@ -6,10 +6,9 @@ from itertools import product
 
 import pytest
 
-from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Actor, ActorKind
+from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Actor, ActorKind, check_view
 from holdfast.domain.scope import Partition, PartitionKind
 from holdfast.domain.transcript_turns import View
-from holdfast.domain.view_access import check_view
 from holdfast.errors import AccessDenied
 
 ANA = Partition("default", PartitionKind.SUBJECT, "ana")

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.domain.checks import checked_text
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import ALWAYS, Trust
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Message, Role
 from holdfast.extract.rule_extractor import MAX_FACT_CHARS, RuleExtractor
 from holdfast.ports import Candidate, Extractor

@@ -12,7 +12,7 @@ from holdfast.app import open_engine
 from holdfast.gateway import server
 from holdfast.gateway.app import create_app, create_route_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.settings import Settings
 
 

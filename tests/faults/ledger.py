@@ -172,20 +172,21 @@ class Kept:
     async def of(cls, store: Store) -> Kept:
         wanted = ListFilter(planes=frozenset(Plane))
         records: dict[str, Record] = {
-            record.id: record for record in await store.read(EVERYTHING, lambda r: r.page(wanted, None, 1_000_000))
+            record.id: record
+            for record in await store.read(EVERYTHING, lambda r: r.records.page(wanted, None, 1_000_000))
         }
         memories = [record_id for record_id, record in records.items() if isinstance(record, MemoryRecord)]
         histories = await store.read(
             EVERYTHING,
-            lambda r: {record_id: [each.text for each in r.revisions(record_id)] for record_id in memories},
+            lambda r: {record_id: [each.text for each in r.records.revisions(record_id)] for record_id in memories},
         )
-        rows = await store.read(EVERYTHING, lambda r: r.operations(1_000_000))
+        rows = await store.read(EVERYTHING, lambda r: r.operations.page(limit=1_000_000))
         return cls(records, histories, Counter(str(row.action) for row in rows if row.outcome is Outcome.SUCCEEDED))
 
 
 async def check_whole(store: Store) -> None:
     """Assert that the store is undamaged and its tables are consistent with each other."""
-    checked, findings = await store.read(EVERYTHING, lambda reader: reader.integrity(FINGERPRINT))
+    checked, findings = await store.read(EVERYTHING, lambda reader: reader.maintenance.integrity(FINGERPRINT))
     assert checked
     assert not findings, findings
 
@@ -207,8 +208,8 @@ async def _indexes(store: Store) -> dict[str, tuple[set[object], set[object]]]:
         EVERYTHING,
         lambda r: {
             str(partition): (set(found.rows), set(found.vectors))
-            for partition in r.partitions()
-            for found in [r.delta(partition, 0, FINGERPRINT)]
+            for partition in r.index.partitions()
+            for found in [r.index.delta(partition, 0, FINGERPRINT)]
         },
     )
 

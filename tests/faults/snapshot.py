@@ -30,14 +30,14 @@ def _without_space(held: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _taken(reader: Reader) -> Snapshot:
-    records = reader.page(ListFilter(planes=frozenset(Plane)), None, 1_000_000)
+    records = reader.records.page(ListFilter(planes=frozenset(Plane)), None, 1_000_000)
     messages = {record.id: record.text for record in records if not isinstance(record, MemoryRecord)}
     held: list[tuple[Any, ...]] = []
     for record in records:
         if isinstance(record, MemoryRecord):
-            held += [_learned(each, messages, record) for each in reader.revisions(record.id)]
+            held += [_learned(each, messages, record) for each in reader.records.revisions(record.id)]
         else:
-            sealed = record.id not in reader.unsealed(record.scope)
+            sealed = record.id not in reader.transcripts.unsealed_messages(record.scope)
             held.append(("message", *_common(record), record.sender, record.role, record.position, sealed))
     assert len(set(held)) == len(held), "two records say the same: the snapshot would hide one"
     return frozenset(held)

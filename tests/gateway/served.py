@@ -17,7 +17,7 @@ import uvicorn
 from holdfast.app import open_engine
 from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.ports.provider import Providers
 from holdfast.settings import Settings
 from serving import Prompt

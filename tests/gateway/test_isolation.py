@@ -24,8 +24,7 @@ from served import MOMENT, TOKEN, Gateway, Visitor, serving
 from holdfast.gateway.app import create_route_app
 from holdfast.gateway.authentication import RULE, AccessRule
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.http_metrics import Metrics
-from holdfast.gateway.edge.request_log import JsonFormatter
+from holdfast.gateway.edge.observers import JsonFormatter, Metrics
 
 USERS = [f"user-{number}" for number in range(6)]
 APPS = ["default", "second", "third"]

@@ -24,7 +24,7 @@ from served import TOKEN, Gateway, serving
 
 from holdfast.gateway.app import create_route_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 
 GOLDEN = Path(__file__).parent / "golden" / "openapi.json"
 EXAMPLES = int(os.environ.get("HOLDFAST_SCHEMA_EXAMPLES", "16"))

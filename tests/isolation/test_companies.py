@@ -20,7 +20,7 @@ import pytest
 
 from holdfast import control
 from holdfast.app import Engine, open_engine
-from holdfast.control import activity, bindings, costs, hooks, jobs, memory, operations, routing
+from holdfast.control import activity, bindings, costs, deliveries, hooks, hydration, jobs, memory, operations, routing
 from holdfast.domain import ids
 from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Actor, ActorKind, authorize
 from holdfast.domain.bindings import TargetKind
@@ -129,7 +129,7 @@ def fill(world: World, mine: Company) -> None:
         NOW,
     )
     grant = authorize(SYSTEM, Action.CAPTURE, mine.bot)
-    world.runner.run(core.store.write(grant, lambda transaction: transaction.add_cost(event)))
+    world.runner.run(core.store.write(grant, lambda transaction: transaction.costs.add(event)))
     job = world.do(jobs.ListControlJobs(mine.whole), mine.operator).items[0]
     mine.found |= {
         "key": key,
@@ -183,11 +183,11 @@ CASES: dict[type, Case] = {
         SourceRef(SourceKind.RUN, scope.space),
         SourcePayload("A run."),
     ),
-    hooks.Hydrate: lambda scope, of: hooks.Hydrate(scope, "The vault code"),
-    hooks.ListDeliveries: lambda scope, of: hooks.ListDeliveries(scope),
-    hooks.GetDelivery: lambda scope, of: hooks.GetDelivery(scope, of.found["delivery"]),
-    hooks.RetryDelivery: lambda scope, of: hooks.RetryDelivery(scope, of.found["delivery"]),
-    hooks.DropDelivery: lambda scope, of: hooks.DropDelivery(scope, of.found["delivery"]),
+    hydration.Hydrate: lambda scope, of: hydration.Hydrate(scope, "The vault code"),
+    deliveries.ListDeliveries: lambda scope, of: deliveries.ListDeliveries(scope),
+    deliveries.GetDelivery: lambda scope, of: deliveries.GetDelivery(scope, of.found["delivery"]),
+    deliveries.RetryDelivery: lambda scope, of: deliveries.RetryDelivery(scope, of.found["delivery"]),
+    deliveries.DropDelivery: lambda scope, of: deliveries.DropDelivery(scope, of.found["delivery"]),
     jobs.ListControlJobs: lambda scope, of: jobs.ListControlJobs(scope),
     jobs.GetJob: lambda scope, of: jobs.GetJob(scope, of.found["job"]),
     jobs.RetryJob: lambda scope, of: jobs.RetryJob(scope, of.found["job"]),
@@ -210,7 +210,7 @@ CASES: dict[type, Case] = {
     operations.GetMetrics: lambda scope, of: operations.GetMetrics(scope),
 }
 ONE_AGENT = frozenset(
-    kind for kind in CASES if kind.__module__ == memory.__name__ or kind in (hooks.EmitHook, hooks.Hydrate)
+    kind for kind in CASES if kind.__module__ == memory.__name__ or kind in (hooks.EmitHook, hydration.Hydrate)
 )
 # Wrappers of other verbs, and verbs of the workers.
 INNER = {routing.RoutedVerb}
@@ -266,7 +266,7 @@ def snapshot(world: World, of: Company) -> list[str]:
     """All data of the company, except the audit trail, to which these reads add rows."""
     looks = [
         bindings.ListBindings(of.whole), bindings.ListTargets(of.whole), costs.ListPrices(of.whole),
-        costs.ListFinanceEvents(of.whole), costs.ListCostEvents(of.whole), hooks.ListDeliveries(of.whole),
+        costs.ListFinanceEvents(of.whole), costs.ListCostEvents(of.whole), deliveries.ListDeliveries(of.whole),
         jobs.ListControlJobs(of.whole), activity.ListActivity(of.whole),
     ]  # fmt: skip
     records = world.do(memory.ListRecords(of.bot), of.agent).result
@@ -277,7 +277,7 @@ def test_a_company_that_looks_at_itself_sees_itself(world: World) -> None:
     """A company sees its own canaries; otherwise the tests above would prove nothing."""
     for look in (
         bindings.ListTargets(NORTH.whole), costs.ListPrices(NORTH.whole), costs.ListFinanceEvents(NORTH.whole),
-        costs.ListCostEvents(NORTH.whole), hooks.ListDeliveries(NORTH.whole), activity.ListActivity(NORTH.whole),
+        costs.ListCostEvents(NORTH.whole), deliveries.ListDeliveries(NORTH.whole), activity.ListActivity(NORTH.whole),
         operations.ListOperations(NORTH.whole), memory.ListRecords(NORTH.bot), memory.Query(NORTH.bot, "vault code"),
     ):  # fmt: skip
         assert NORTH.canary in repr(world.do(look)), look

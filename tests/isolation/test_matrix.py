@@ -436,8 +436,9 @@ def test_an_operator_with_walls_does_not_look_over_them(runner: asyncio.Runner, 
 def test_a_space_that_exists_is_refused_like_one_that_does_not(runner: asyncio.Runner, world: World) -> None:
     async def both(verb: str) -> tuple[str, str]:
         memory = world.acting(ACTORS["ana, a user of north"], "north")
+        part = {} if verb in SPACEWIDE else {"subject": "ana"}
         told = [
-            str(await outcome(CASES[verb](memory, {"space": space, "subject": "ana"}, "mem_" + "0" * 32)))
+            str(await outcome(CASES[verb](memory, {"space": space, **part}, "mem_" + "0" * 32)))
             for space in ("south", "nowhere")
         ]
         return told[0], told[1]

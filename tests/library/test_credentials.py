@@ -88,8 +88,6 @@ def test_one_name_may_be_a_user_an_agent_and_an_operator_each_with_a_key_of_its_
         ({"kind": "agent", "subjects": [["ana"]]}, "subjects"),
         ({"kind": "agent", "subjects": 5}, "subjects"),
         ({"kind": "agent", "subjects": [str(number) for number in range(101)]}, "subjects"),
-        ({"kind": "agent", "conversation": "c"}, "conversation"),
-        ({"kind": "agent", "color": "red"}, "color"),
     ],
     ids=str,
 )

@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from holdfast import Actor, ActorKind, Issued, Memory
+from holdfast.domain.scope import Scope
 from holdfast.domain.users import key_digest
 from holdfast.errors import (
     AccessDenied,
@@ -22,6 +23,7 @@ from holdfast.errors import (
     UserExists,
 )
 from holdfast.ports import KeyDirectory
+from holdfast.runtime.users import CreateUser
 from probes import SteppingClock, engine_of, trail_of
 
 
@@ -190,8 +192,10 @@ def test_an_id_is_a_name_like_any_other(memory: Memory, wrong: str, error: type[
 
 
 def test_users_belong_to_a_whole_space(memory: Memory) -> None:
+    with pytest.raises(TypeError, match="subject"):
+        memory.create_user("ana", subject="ana")  # type: ignore[call-arg]
     with pytest.raises(InvalidInput, match="subject: users belong"):
-        memory.create_user("ana", subject="ana")
+        CreateUser(Scope(subject="ana"), "ana")
     with pytest.raises((InvalidInput, AccessDenied)):
         memory.create_user("ana", space="*")
     with pytest.raises(InvalidText, match="presented_key"):

@@ -103,7 +103,7 @@ def test_extraction_is_queued_with_what_caused_it_and_its_facts_are_found(
         COMMENT,
     )
     store = local.engine._core.store
-    kept = runner.run(store.read(storewide_grant(), lambda reader: reader.job(job.provider_job_id)))
+    kept = runner.run(store.read(storewide_grant(), lambda reader: reader.jobs.find(job.provider_job_id)))
     assert kept is not None
     assert kept.cause is not None
     assert (kept.cause.operation_id, kept.cause.binding) == ("op_of_the_test", "default")
@@ -126,7 +126,7 @@ def test_a_job_that_was_cancelled_is_tried_again_once(local: OwnLocal, runner: a
         runner.run(local.retry_extraction_job(job.provider_job_id, ANA))
     core = local.engine._core
     now = core.clock.now()
-    runner.run(core.store.write(storewide_grant(), lambda t: t.cancel_job(JobId(job.provider_job_id), now)))
+    runner.run(core.store.write(storewide_grant(), lambda t: t.jobs.cancel(JobId(job.provider_job_id), now)))
     with pytest.raises(NotFound):
         runner.run(local.retry_extraction_job(job.provider_job_id, Scope("acme", subject="bo")))
     (again,) = runner.run(local.retry_extraction_job(job.provider_job_id, ANA)).jobs

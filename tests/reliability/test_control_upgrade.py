@@ -64,26 +64,26 @@ def test_a_store_of_schema_7_is_one_that_a_control_plane_can_ask(older: Place) -
     async def whole() -> None:
         async with older.store() as store:
             user = User("bo", "acme", from_micros(AT), revoked_at=from_micros(AT + 1))
-            assert await store.read(GRANT, lambda r: r.user("bo")) == (user, b"\xab" * 32)
-            assert await store.read(EVERYTHING, lambda r: r.user_with_key(b"\xab" * 32)) == user
-            assert await store.read(GRANT, lambda r: list(r.users(None, 9, ActorKind.AGENT))) == []
+            assert await store.read(GRANT, lambda r: r.users.find("bo")) == (user, b"\xab" * 32)
+            assert await store.read(EVERYTHING, lambda r: r.users.find_by_key(b"\xab" * 32)) == user
+            assert await store.read(GRANT, lambda r: list(r.users.page(None, 9, ActorKind.AGENT))) == []
             for wanted in (
                 OperationFilter(agent="ann"),
                 OperationFilter(project="pü", type=OperationType.CAPTURE),
                 OperationFilter(issue="i"),
                 OperationFilter(run="r"),
             ):
-                (found,) = await store.read(GRANT, lambda r, w=wanted: r.operations_page(w, None, 9))
+                (found,) = await store.read(GRANT, lambda r, w=wanted: r.operations.page(w, None, 9))
                 assert (found.id, found.scope, found.attribution) == ("op_1", Scope(**PARTS), None)
-            everything = await store.read(GRANT, lambda r: r.operations_page(OperationFilter(), None, 9))
+            everything = await store.read(GRANT, lambda r: r.operations.page(OperationFilter(), None, 9))
             assert [each.id for each in everything] == ["op_2", "op_1"]
             asked = OperationFilter(source_kind=SourceKind.RUN)
-            assert await store.read(GRANT, lambda r: list(r.operations_page(asked, None, 9))) == []
-            (job,) = await store.read(GRANT, lambda r: r.jobs_page(JobFilter(run="r"), from_micros(AT), None, 9))
+            assert await store.read(GRANT, lambda r: list(r.operations.page(asked, None, 9))) == []
+            (job,) = await store.read(GRANT, lambda r: r.jobs.page(JobFilter(run="r"), from_micros(AT), None, 9))
             assert (job.id, job.retry_of, job.cause) == ("job_1.2", "job_1", None)
-            assert await store.read(GRANT, lambda r: list(r.bindings())) == [first_binding("acme")]
+            assert await store.read(GRANT, lambda r: list(r.bindings.find_all())) == [first_binding("acme")]
             if older.kind == "sqlite":  # a server's dump does not contain the sequence counters
                 await store.write(GRANT, ControlScribe("acme").everything())
-            assert (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1] == []
+            assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity("e")))[1] == []
 
     asyncio.run(whole())

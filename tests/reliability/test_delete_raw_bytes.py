@@ -43,7 +43,9 @@ class Teller:
 
 
 async def delete(store: SqliteStore, sequences: list[int], at: datetime) -> None:
-    await store.write(write_grant(ANA), lambda t: t.set_state(ANA, sequences, TranscriptState.RAW_DELETED, at))
+    await store.write(
+        write_grant(ANA), lambda t: t.transcripts.set_state(ANA, sequences, TranscriptState.RAW_DELETED, at)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -63,7 +65,9 @@ def test_no_byte_of_deleted_content_is_left_whatever_the_layout(tmp_path: Path, 
                 at = teller.scribe.clock.step()
                 await store.write(
                     write_grant(ANA),
-                    lambda t, chosen=chosen, at=at: t.set_state(ANA, chosen, TranscriptState.RAW_DELETED, at),
+                    lambda t, chosen=chosen, at=at: t.transcripts.set_state(
+                        ANA, chosen, TranscriptState.RAW_DELETED, at
+                    ),
                 )
                 deleted |= set(chosen)
         assert await store.scrub()
@@ -71,9 +75,9 @@ def test_no_byte_of_deleted_content_is_left_whatever_the_layout(tmp_path: Path, 
         kept = [value for number in range(1, TURNS + 1) if number not in deleted for value in teller.said[number - 1]]
         # Check while the store is open: the log is still in use.
         assert_gone(tmp_path, lost, kept)
-        found = await store.read(read_grant(ANA), lambda r: r.turns(ANA, 0, TURNS))
+        found = await store.read(read_grant(ANA), lambda r: r.transcripts.turns(ANA, 0, TURNS))
         readable = [turn.sequence for turn in found if all(message.text for message in turn.messages)]
-        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []
         await store.close()
         assert_gone(tmp_path, lost, kept)
         return deleted, readable
@@ -91,11 +95,11 @@ def test_of_an_event_the_digest_goes_with_the_content(tmp_path: Path) -> None:
         store = SqliteStore(str(tmp_path / "memory.db"))
         await add(store, scribe.turn(ANA, message))
         event = Event(EventId("evt_1"), EventKind.WRITE, ANA, scribe.clock.now(), None, message.id, digest)
-        await store.write(write_grant(ANA), lambda t: t.append_event(event))
+        await store.write(write_grant(ANA), lambda t: t.events.append(event))
         await delete(store, [1], scribe.clock.step())
         assert await store.scrub()
         assert_gone(tmp_path, [digest])
-        (kept,) = await store.read(read_grant(ANA), lambda r: r.events(10))
+        (kept,) = await store.read(read_grant(ANA), lambda r: r.events.page(10))
         assert kept == replace(event, content_hash=None)
         await store.close()
 

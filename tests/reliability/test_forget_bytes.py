@@ -220,7 +220,7 @@ def test_a_reader_in_the_way_delays_the_bytes_and_the_receipt_says_so(tmp_path: 
         reading, done = threading.Event(), threading.Event()
 
         def look(reader: Reader) -> None:
-            reader.counts("plain:2:1", 1)
+            reader.maintenance.counts("plain:2:1", 1)
             reading.set()
             done.wait(30)
 

@@ -12,7 +12,7 @@ from ledgers import ledger
 from faults.places import Place
 from faults.zygote import Zygote
 from holdfast.control.bindings import CreateBinding, SetTarget
-from holdfast.control.hooks import ListDeliveries
+from holdfast.control.deliveries import ListDeliveries
 from holdfast.control.memory import ListRecords
 from holdfast.domain.access import Action, storewide_grant
 from holdfast.domain.bindings import TargetKind
@@ -39,7 +39,7 @@ async def recovered(location: str) -> tuple[list[Delivery], list[str], list[str]
         await engine.crew.drain()
         page = await do(engine, ListDeliveries(WHOLE))
         kept = await do(engine, ListRecords(BOT, binding_key="default"))
-        rows = await engine._core.store.read(storewide_grant(), lambda reader: reader.operations())
+        rows = await engine._core.store.read(storewide_grant(), lambda reader: reader.operations.page())
         outcomes = [row.outcome for row in rows if row.action is Action.CAPTURE]
         return list(page.items), [each.text for each in kept.result.items], outcomes[::-1]
 

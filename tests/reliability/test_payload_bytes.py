@@ -56,7 +56,7 @@ class Carried:
         subject, text, other = f"s{self._chance.randrange(5)}", self._canaries.text(), self._canaries.make(200)
         payload = SourcePayload(text, metadata={"note": other}, object={"deep": {"er": other}})
         made = self._scribe.delivery(scope=self._scribe.scope(subject=subject, run=f"r{len(self._live)}"))
-        await self._store.write(GRANT, lambda t: t.add_delivery(NewDelivery(made, payload)))
+        await self._store.write(GRANT, lambda t: t.deliveries.add(NewDelivery(made, payload)))
         self._live[made.id] = (subject, [text, other])
 
     async def _end(self) -> None:
@@ -70,13 +70,13 @@ class Carried:
 
     async def _ended(self, delivery_id: DeliveryId, status: HookDeliveryStatus) -> None:
         at = self._scribe.now()
-        await self._store.write(GRANT, lambda t: t.end_delivery(delivery_id, status, at, None, None, tried=True))
+        await self._store.write(GRANT, lambda t: t.deliveries.end(delivery_id, status, at, None, None, tried=True))
 
     async def _forget(self) -> None:
         subject = self._live[self._chance.choice(sorted(self._live))][0]
         grant = authorize(LOCAL_OPERATOR, Action.FORGET, Scope(subject=subject))
         target, at = ForgetTarget(subject=subject), self._scribe.now()
-        await self._store.write(grant, lambda t: t.forget(t.doomed(target), at))
+        await self._store.write(grant, lambda t: t.records.forget(t.records.plan_forget(target), at))
         for delivery_id, (of, values) in list(self._live.items()):
             if of == subject:
                 del self._live[delivery_id]
@@ -93,7 +93,7 @@ def test_no_byte_of_what_a_hook_carried_is_left(tmp_path: Path, seed: int) -> No
         assert await store.scrub()
         # Check while the store is open: the log is still in use.
         assert_gone(tmp_path, carried.gone, carried.kept)
-        assert (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1] == []
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity("e")))[1] == []
         await store.close()
         return carried
 
@@ -106,7 +106,7 @@ def test_the_search_finds_what_a_hook_carries(tmp_path: Path) -> None:
     async def whole() -> None:
         store = SqliteStore(str(tmp_path / "memory.db"))
         canary, scribe = Canaries(1).make(3_000), ControlScribe()
-        await store.write(GRANT, lambda t: t.add_delivery(NewDelivery(scribe.delivery(), SourcePayload(canary))))
+        await store.write(GRANT, lambda t: t.deliveries.add(NewDelivery(scribe.delivery(), SourcePayload(canary))))
         with pytest.raises(AssertionError, match="pieces"):
             assert_gone(tmp_path, [canary])
         await store.close()

@@ -90,15 +90,15 @@ def test_what_was_said_under_an_older_schema_is_a_transcript_in_order(
     async def whole() -> None:
         async with place.store() as store:
             grant = authorize(LOCAL_OPERATOR, Action.REPLAY_TRANSCRIPT, home)
-            (turn,) = await store.read(grant, lambda r: r.turns(home, 0, 10))
+            (turn,) = await store.read(grant, lambda r: r.transcripts.turns(home, 0, 10))
             assert (turn.sequence, turn.state) == (1, TranscriptState.ACTIVE)
             assert [message.text for message in turn.messages] == ["I live in Lisbon.", "I work as a nurse."]
             assert {message.authority for message in turn.messages} == {Authority.LEGACY_TRANSCRIPT}
-            threads = await store.read(EVERYTHING, lambda r: r.threads(None, 10))
+            threads = await store.read(EVERYTHING, lambda r: r.transcripts.threads(None, 10))
             assert [each.turns for each in threads] == [1, 1, 1]
             for each in threads:
                 thread = authorize(LOCAL_OPERATOR, Action.REPLAY_TRANSCRIPT, each.thread)
-                checked = await store.read(thread, lambda r, each=each: r.check_transcript(each.thread, 10))
+                checked = await store.read(thread, lambda r, each=each: r.transcripts.check(each.thread, 10))
                 assert (checked.checked_turns, checked.issues) == (1, ())
             if kind == "sqlite":  # a server's dump does not contain the sequence counters
                 assert (await add(store, Scribe().turn(home, "said after the upgrade"))).sequence == 2

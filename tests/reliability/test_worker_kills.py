@@ -86,7 +86,7 @@ async def queue(url: str, settings: Settings, each: int, path: Path) -> None:
             for number, turn in enumerate(added):
                 scope = Scope(space=SPACE, subject=f"s{number}", conversation="default")
                 job = NewJob(JobKind.EXTRACT, scope, tuple(map(str, turn.message_ids)))
-                transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+                transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
         await core.store.write(storewide_grant(), extract)
         await do(engine, CreateBinding(WHOLE, "elsewhere", KEY, {"path": str(path)}))

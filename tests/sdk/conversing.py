@@ -124,7 +124,7 @@ class Talk:
 
     def events(self) -> Sequence[Event]:
         store = self.engine._core.store
-        return self.run(store.read(storewide_grant(), lambda reader: reader.events(1_000)))
+        return self.run(store.read(storewide_grant(), lambda reader: reader.events.page(1_000)))
 
 
 def messages_of(given: Sequence[str | TurnMessage]) -> tuple[TurnMessage, ...]:

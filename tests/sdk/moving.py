@@ -111,12 +111,12 @@ async def commit(
     )
 
     def work(transaction: Transaction) -> None:
-        stored = transaction.add_turn(turn, core.embedder.fingerprint, analyzer.version)
+        stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, analyzer.version)
         assert stored.sequence is not None
         if state is not TranscriptState.ACTIVE:
-            transaction.set_state(thread, [stored.sequence], state, now)
+            transaction.transcripts.set_state(thread, [stored.sequence], state, now)
         if chat_id is not None:
-            transaction.put_alias(thread, chat_id, now)
+            transaction.aliases.put(thread, chat_id, now)
 
     await core.store.write(EVERYTHING, work)
     return tuple(message.id for message in messages)
@@ -181,14 +181,14 @@ PRIVATE = (Authority.SOUL_GOVERNANCE, Authority.PRIVATE_GARDEN_INTERNAL, Authori
 async def facts(engine: Engine) -> dict[str, object]:
     """Count the contents of the whole store, to check that nothing changed."""
     core = engine._core
-    counts = await core.store.read(EVERYTHING, lambda reader: reader.counts(core.embedder.fingerprint, 1))
-    events = await core.store.read(EVERYTHING, lambda reader: len(reader.events(10_000)))
-    jobs = await core.store.read(EVERYTHING, lambda reader: len(reader.jobs()))
+    counts = await core.store.read(EVERYTHING, lambda reader: reader.maintenance.counts(core.embedder.fingerprint, 1))
+    events = await core.store.read(EVERYTHING, lambda reader: len(reader.events.page(10_000)))
+    jobs = await core.store.read(EVERYTHING, lambda reader: len(reader.jobs.newest()))
     return {**counts, "pending_vectors": 0, "events": events, "jobs": jobs}
 
 
 async def rows(engine: Engine, action: Action) -> list[tuple[str, str | None]]:
     """Return the outcomes of an action's calls, oldest first. Commits the pending rows of reads first."""
-    await engine._core.store.audited()
-    found = await engine._core.store.read(EVERYTHING, lambda reader: reader.operations(1_000))
+    await engine._core.store.wait_for_audits()
+    found = await engine._core.store.read(EVERYTHING, lambda reader: reader.operations.page(limit=1_000))
     return [(row.outcome.value, row.error_code) for row in reversed(found) if row.action is action]

@@ -73,7 +73,7 @@ class World:
             self.clock.now(), source, "test", None, tuple(map(MessageId, evidence)), {}, entry.analysis, entry.vectors,
         )  # fmt: skip
         grant = authorize(SYSTEM, Action.WORK, where)
-        self._write(grant, lambda t: t.add_revision(revision, *self._indexed_by))
+        self._write(grant, lambda t: t.records.add_revision(revision, *self._indexed_by))
         return revision.id
 
     def say(
@@ -96,27 +96,27 @@ class World:
         ]  # fmt: skip
         turn = NewTurn(TurnId(self.core.ids.new(ids.TURN)), thread, None, now, messages)
         grant = authorize(SYSTEM, Action.COMMIT_TRANSCRIPT, thread)
-        stored = self._write(grant, lambda t: t.add_turn(turn, *self._indexed_by))
+        stored = self._write(grant, lambda t: t.transcripts.add_turn(turn, *self._indexed_by))
         if state is not TranscriptState.ACTIVE:
             self.become(state, stored.sequence, thread)
         return tuple(message.id for message in messages)
 
     def become(self, state: TranscriptState, sequence: int, thread: Scope = HERE) -> None:
         grant = authorize(SYSTEM, Action.TRANSCRIPT_LIFECYCLE, thread)
-        self._write(grant, lambda t: t.set_state(thread, [sequence], state, self.clock.now()))
+        self._write(grant, lambda t: t.transcripts.set_state(thread, [sequence], state, self.clock.now()))
 
     def alias(self, chat_id: str, thread: Scope = HERE) -> None:
         grant = authorize(SYSTEM, Action.COMMIT_TRANSCRIPT, thread)
-        self._write(grant, lambda t: t.put_alias(thread, chat_id, self.clock.now()))
+        self._write(grant, lambda t: t.aliases.put(thread, chat_id, self.clock.now()))
 
     def operations(self, limit: int = 1) -> list[Operation]:
         """Return the last operations, oldest first."""
 
         def newest(reader: Reader) -> list[Operation]:
-            return list(reader.operations(limit))[::-1]
+            return list(reader.operations.page(limit=limit))[::-1]
 
         # Rows of reads are written soon, and before any later write.
-        self._write(self._everything, lambda t: t.put_fact("seen", "yes"))
+        self._write(self._everything, lambda t: t.maintenance.put_fact("seen", "yes"))
         return list(self.run(self.core.store.read(self._everything, newest)))
 
     def read(self, work: Any) -> Any:

@@ -386,7 +386,7 @@ def test_an_import_leaves_an_event_and_an_export_none(source: str, location: str
             report = await made.import_(MemoryImportRequest(snapshot))
             await made.import_(MemoryImportRequest(snapshot))
             await made.export(MemoryExportRequest(scope=GOVERNED))
-            (event,) = await engine._core.store.read(EVERYTHING, lambda reader: reader.events(10))
+            (event,) = await engine._core.store.read(EVERYTHING, lambda reader: reader.events.page(10))
             assert event.id == report.lifecycle_report.event_id
             assert (event.kind, event.content_hash) == (EventKind.LIFECYCLE, snapshot.manifest.content_fingerprint)
             assert "open" not in repr(event)

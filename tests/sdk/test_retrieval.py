@@ -415,7 +415,7 @@ def test_each_call_leaves_one_row_and_changes_nothing(world: World) -> None:
     world.remember("The lamp is blue.")
     world.say("The lamp is out.")
     partition = Scope(subject="ana").partition
-    before = world.read(lambda reader: reader.change_of(partition))
+    before = world.read(lambda reader: reader.index.change_of(partition))
     rows = len(world.operations(1_000))
     runtime = world.runtime()
     for call, action, touched in (
@@ -430,8 +430,8 @@ def test_each_call_leaves_one_row_and_changes_nothing(world: World) -> None:
         course = report.lifecycle_report
         assert (course.operation, course.success, course.changed, course.event_id) == (action, True, False, None)
         assert course.started_at <= course.finished_at
-    assert world.read(lambda reader: reader.change_of(partition)) == before
-    assert world.read(lambda reader: list(reader.events(10))) == []
+    assert world.read(lambda reader: reader.index.change_of(partition)) == before
+    assert world.read(lambda reader: list(reader.events.page(10))) == []
 
 
 P, R, I = MemoryProjectionRequest, MemoryRecallRequest, MemoryInspectionRequest  # noqa: E741

@@ -38,7 +38,7 @@ async def damaged(location: str, *statements: str) -> None:
     async with running(location) as engine:
         await furnish(engine)
         for statement in statements:
-            await engine._core.store.write(EVERYTHING, lambda t, made=statement: t._db.execute(made))  # type: ignore[attr-defined,misc]
+            await engine._core.store.write(EVERYTHING, lambda t, made=statement: t.scope.database.execute(made))  # type: ignore[attr-defined,misc]
 
 
 async def repaired(location: str, *, apply: bool = False) -> StoreRepair:
@@ -73,12 +73,12 @@ def test_it_says_what_it_would_do_and_does_it_only_if_asked(location: str, mend:
             assert found.findings or found.threads
         async with running(location) as engine:
             assert not await is_sound(engine)
-            assert await engine._core.store.read(EVERYTHING, lambda r: r.events(9)) == []
+            assert await engine._core.store.read(EVERYTHING, lambda r: r.events.page(9)) == []
         done = await repaired(location, apply=True)
         assert (done.is_sound, done.applied, done.mends[mend]) == (True, True, 1)
         async with running(location) as engine:
             assert await is_sound(engine)
-            (event,) = await engine._core.store.read(EVERYTHING, lambda r: r.events(9))
+            (event,) = await engine._core.store.read(EVERYTHING, lambda r: r.events.page(9))
             assert (event.kind, event.details["operation"], event.details[mend]) == (EventKind.OPERATOR, "repair", 1)
             assert ("succeeded", None) in await rows(engine, Action.REBUILD)
             assert len(await rows(engine, Action.VERIFY)) == 4
@@ -156,7 +156,7 @@ def test_a_store_that_was_copied_to_another_engine_says_where_it_is_now(tmp_path
 def test_a_manifest_that_cannot_be_read_is_beyond_repair(location: str) -> None:
     async def spoil() -> None:
         async with running(location) as engine:
-            await engine._core.store.write(EVERYTHING, lambda t: t.put_fact(MANIFEST, "{"))
+            await engine._core.store.write(EVERYTHING, lambda t: t.maintenance.put_fact(MANIFEST, "{"))
             with pytest.raises(ManifestMismatch):
                 await check_manifest(engine._core, SERVER, "sqlite", 7, SPACE)
         found = await repaired(location)
@@ -187,13 +187,13 @@ def test_events_beyond_the_profile_go_when_a_runtime_opens_and_with_a_repair(loc
 
             await core.store.write(EVERYTHING, fill)
             await check_manifest(core, small, "in_memory", 7, SPACE)
-            assert len(await core.store.read(EVERYTHING, lambda r: r.events(1_000))) == 256
+            assert len(await core.store.read(EVERYTHING, lambda r: r.events.page(1_000))) == 256
             await core.store.write(EVERYTHING, fill)
         assert (await repaired(location)).mends[RepairAction.PRUNE_EVENTS] == 300
         assert (await repaired(location, apply=True)).mends[RepairAction.PRUNE_EVENTS] == 300
         async with running(location) as engine:
             in_space = authorize(LOCAL_OPERATOR, Action.STATS, Scope(space=SPACE))
-            assert len(await engine._core.store.read(in_space, lambda r: r.events(1_000))) == 256
+            assert len(await engine._core.store.read(in_space, lambda r: r.events.page(1_000))) == 256
 
     asyncio.run(cut())
 
@@ -203,6 +203,8 @@ def test_only_an_operator_without_walls_repairs(location: str) -> None:
         async with running(location) as engine:
             narrow = authorize(LOCAL_OPERATOR, Action.STATS, Scope(space=SPACE))
             with pytest.raises(AccessDenied):
-                await engine._core.store.read(narrow, lambda r: r.mendable(engine._core.clock.now(), 1))
+                await engine._core.store.read(
+                    narrow, lambda r: r.maintenance.count_repairs(engine._core.clock.now(), 1)
+                )
 
     asyncio.run(ask())

@@ -212,7 +212,7 @@ def test_with_a_model_the_turn_is_queued_to_be_learned_from(location: str, runne
     with talking(location, runner, curator=Listening()) as talk:
         report = talk.finalize("t1", ["Hello."], "Hi!")
         assert report.maintenance.disposition is Disposition.EXECUTE_NOW
-        jobs = talk.run(talk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs()))
+        jobs = talk.run(talk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs.newest()))
         (job,) = [job for job in jobs if job.kind is JobKind.MAINTAIN]
         assert job.id == report.maintenance.job_id
         assert job.record_ids == report.transcript_commit.message_ids

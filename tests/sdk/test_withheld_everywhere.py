@@ -397,10 +397,14 @@ class Life:
     async def look_at_papers(self) -> None:
         """Check that events, operations and jobs contain nothing that was said."""
         store = self.engine._core.store
-        await store.audited()
+        await store.wait_for_audits()
         events, operations, jobs = await store.read(
             storewide_grant(),
-            lambda reader: (reader.events(10_000), reader.operations(10_000), reader.jobs(limit=10_000)),
+            lambda reader: (
+                reader.events.page(10_000),
+                reader.operations.page(limit=10_000),
+                reader.jobs.newest(limit=10_000),
+            ),
         )
         check(everything(self.turns), "papers", repr(events), repr(operations), repr(jobs))
 

@@ -362,7 +362,7 @@ def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> 
             assert (failed.accepted, failed.changed, failed.reason) == (False, False, "model_failed")
             assert failed.lifecycle_report.admission.disposition is Disposition.FAILED
             assert (failed.lifecycle_report.success, failed.lifecycle_report.error_stage) == (False, "model")
-            jobs = await host.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs())
+            jobs = await host.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs.newest())
             kinds = [(job.status, job.error) for job in jobs if job.kind is JobKind.MAINTAIN]
             assert [status for status, _ in kinds] == [JobStatus.QUEUED, JobStatus.FAILED]
             assert "model_unavailable" in str(kinds)
@@ -537,7 +537,7 @@ def test_whoever_is_killed_between_the_commit_and_its_maintenance_loses_nothing_
             await host.recover()
         assert sorted(await statuses(host)) == [("I live in Porto.", "accepted"), ("Lovely.", "quarantined")]
         assert len(await host.events(EventKind.MAINTENANCE)) == 1
-        jobs = await host.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs())
+        jobs = await host.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs.newest())
         assert {job.status for job in jobs} == {JobStatus.SUCCEEDED}
 
     play(location, scene, curator=Proposing(repeating), clock=_Later())

@@ -54,26 +54,28 @@ class Host(TranscriptOperations, WritingOperations):
         ids = {event.record_key for event in await self.events() if event.kind in (EventKind.WRITE, EventKind.MERGE)}
 
         def all_of(transaction: Transaction) -> list[MemoryRecord]:
-            found = (each for key in sorted(ids - {None}) for each in transaction.revisions(str(key)))
+            found = (each for key in sorted(ids - {None}) for each in transaction.records.revisions(str(key)))
             return [each for each in found if isinstance(each, MemoryRecord)]
 
         return await self.engine._core.store.write(storewide_grant(), all_of)
 
     async def memory(self, memory_id: str | None) -> MemoryRecord:
-        found = await self.engine._core.store.read(storewide_grant(), lambda reader: reader.find(memory_id or ""))
+        found = await self.engine._core.store.read(
+            storewide_grant(), lambda reader: reader.records.find(memory_id or "")
+        )
         assert found is not None
         assert isinstance(found[1], MemoryRecord)
         return found[1]
 
     async def events(self, *kinds: EventKind) -> Sequence[Event]:
         wanted = frozenset(kinds) or None
-        return await self.engine._core.store.read(storewide_grant(), lambda reader: reader.events(10_000, wanted))
+        return await self.engine._core.store.read(storewide_grant(), lambda reader: reader.events.page(10_000, wanted))
 
     async def rows(self) -> Sequence[Operation]:
         """Return every operation row, oldest first. Commits the pending rows of refusals first."""
         store = self.engine._core.store
-        await store.audited()
-        return (await store.read(storewide_grant(), lambda reader: reader.operations(limit=100_000)))[::-1]
+        await store.wait_for_audits()
+        return (await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=100_000)))[::-1]
 
 
 @asynccontextmanager

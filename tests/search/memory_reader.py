@@ -34,7 +34,7 @@ class Entry:
 
 
 class MemoryReader:
-    """Implements the search part of `ports.Reader`, for one partition."""
+    """Implements what search needs of `IndexReader`, for one partition."""
 
     def __init__(self, vectorize: Vectorize | None = None, partition: Partition | None = None) -> None:
         self._analyzer = TextAnalyzer()
@@ -98,7 +98,7 @@ class MemoryReader:
             )  # fmt: skip
             self._rows[number] = (self._change, row, vectors[number])
 
-    # `ports.Reader`
+    # `IndexReader`
 
     def partitions(self) -> Sequence[Partition]:
         return [self._partition]

@@ -11,10 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.text import MAX_TEXT_CHARS
+from holdfast.domain.checks import MAX_TEXT_CHARS
 from holdfast.ports import TextFlag
-from holdfast.search.analyzer import PIECE_CHARS, TextAnalyzer, is_spaceless, split_pieces, term_hash
-from holdfast.search.postings import MAX_COUNT, pack_terms, unpack_terms
+from holdfast.search.analyzer import (
+    MAX_COUNT,
+    PIECE_CHARS,
+    TextAnalyzer,
+    is_spaceless,
+    pack_terms,
+    split_pieces,
+    term_hash,
+    unpack_terms,
+)
 
 ANALYZER = TextAnalyzer()
 storable = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)

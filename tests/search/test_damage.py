@@ -12,9 +12,9 @@ from memory_reader import Entry, MemoryReader
 
 import holdfast
 from holdfast.ports import VectorRow
+from holdfast.search.analyzer import pack_terms
 from holdfast.search.embedders.fake import FakeEmbedder
-from holdfast.search.postings import pack_terms
-from holdfast.search.vectors import read_vectors
+from holdfast.search.partition_index import read_vectors
 from holdfast.search.view_cache import ViewCache
 
 NUMBERS = np.arange(3)

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from holdfast.domain.checks import MAX_QUERY_CHARS, MAX_TEXT_CHARS
 from holdfast.domain.ranking import FloatArray
-from holdfast.domain.text import MAX_QUERY_CHARS, MAX_TEXT_CHARS
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
 from holdfast.ports import Embedder, Purpose
 from holdfast.ports.models import EmbeddingResult, ModelCallUsage

@@ -53,7 +53,7 @@ async def _say_privately(path: Path, text: str, authority: Authority, clock: Fix
     turn = NewTurn(TurnId(f"turn_{abs(hash(text)):032x}"), THREAD, None, now, [message])
     try:
         grant = authorize(LOCAL_OPERATOR, Action.ADD, THREAD)
-        await store.write(grant, lambda t: t.add_turn(turn, "", TextAnalyzer().version))
+        await store.write(grant, lambda t: t.transcripts.add_turn(turn, "", TextAnalyzer().version))
     finally:
         await store.close()
 
@@ -62,7 +62,9 @@ async def hide(path: Path, state: TranscriptState) -> None:
     store = _open_store(str(path), read_settings())
     try:
         grant = authorize(LOCAL_OPERATOR, Action.TRANSCRIPT_LIFECYCLE, THREAD)
-        assert await store.write(grant, lambda t: t.set_state(THREAD, [3, 4], state, FixedClock().now())) == 2
+        assert (
+            await store.write(grant, lambda t: t.transcripts.set_state(THREAD, [3, 4], state, FixedClock().now())) == 2
+        )
     finally:
         await store.close()
 

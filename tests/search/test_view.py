@@ -15,10 +15,9 @@ from memory_reader import Entry, MemoryReader
 from holdfast.domain.scope import Scope
 from holdfast.ports import LazyRows, PartitionDelta, VectorRow, columns_of
 from holdfast.search.analyzer import term_hash
-from holdfast.search.columns import COLUMN_NAMES
 from holdfast.search.embedders.fake import FakeEmbedder
-from holdfast.search.partition_view import PAUSE_MICROS, PartitionView
-from holdfast.search.postings import Postings, Segment
+from holdfast.search.partition_index import Postings, Segment
+from holdfast.search.partition_view import COLUMN_NAMES, PAUSE_MICROS, PartitionView
 
 FAKE = FakeEmbedder(16)
 LONG = "A long story is told here, sentence by sentence, about cats. " * 40

@@ -46,7 +46,7 @@ class Place:
     def checked(self, limit: int = 20) -> TranscriptCheck:
         async def look(store: Store) -> TranscriptCheck:
             try:
-                return await store.read(read_grant(ANA), lambda r: r.check_transcript(ANA, limit))
+                return await store.read(read_grant(ANA), lambda r: r.transcripts.check(ANA, limit))
             finally:
                 await store.close()
 
@@ -55,7 +55,7 @@ class Place:
     def findings(self) -> Sequence[Finding]:
         async def look(store: Store) -> Sequence[Finding]:
             try:
-                return (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]
+                return (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1]
             finally:
                 await store.close()
 

@@ -34,8 +34,8 @@ def opened(path: Path) -> None:
 
     async def whole() -> None:
         store = SqliteStore(str(path), busy_seconds=10)
-        await store.write(EVERYTHING, lambda t: t.put_fact("used", "yes"))
-        assert await store.read(EVERYTHING, lambda r: r.fact("used")) == "yes"
+        await store.write(EVERYTHING, lambda t: t.maintenance.put_fact("used", "yes"))
+        assert await store.read(EVERYTHING, lambda r: r.maintenance.fact("used")) == "yes"
         await store.close()
 
     asyncio.run(whole())
@@ -75,8 +75,8 @@ def used(url: str, busy_seconds: float = 15) -> None:
     async def whole() -> None:
         store = PostgresStore(url, busy_seconds=busy_seconds)
         try:
-            await store.write(EVERYTHING, lambda t: t.put_fact("used", "yes"))
-            assert await store.read(EVERYTHING, lambda r: r.fact("used")) == "yes"
+            await store.write(EVERYTHING, lambda t: t.maintenance.put_fact("used", "yes"))
+            assert await store.read(EVERYTHING, lambda r: r.maintenance.fact("used")) == "yes"
         finally:
             await store.close()
 

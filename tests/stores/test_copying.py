@@ -93,9 +93,9 @@ async def govern(location: str) -> None:
         event = Event(EventId("evt_1"), EventKind.WRITE, thread, scribe.clock.now(), content_hash="abc")
 
         def note(transaction: Transaction) -> None:
-            transaction.set_state(thread, [2], TranscriptState.RAW_DELETED, scribe.clock.step())
-            transaction.put_alias(thread, "chat", scribe.clock.step())
-            transaction.append_event(event)
+            transaction.transcripts.set_state(thread, [2], TranscriptState.RAW_DELETED, scribe.clock.step())
+            transaction.aliases.put(thread, "chat", scribe.clock.step())
+            transaction.events.append(event)
 
         await store.write(write_grant(thread), note)
         await store.write(management_grant(), ControlScribe().everything())

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from holdfast.stores.pending_result import PendingResult
-from holdfast.stores.writer_queue import WriterQueue
+from holdfast.stores.writer_queue import PendingResult, WriterQueue
 
 
 @pytest.fixture

@@ -42,8 +42,8 @@ def mended(place: Place) -> Mapping[RepairAction, int]:
         store = place.opened()
         try:
             now = FixedClock().now()
-            found = await store.read(EVERYTHING, lambda r: r.mendable(now, 100))
-            done = await store.write(EVERYTHING, lambda t: t.mend(now, 100))
+            found = await store.read(EVERYTHING, lambda r: r.maintenance.count_repairs(now, 100))
+            done = await store.write(EVERYTHING, lambda t: t.maintenance.repair(now, 100))
             assert done == found
             return done
         finally:
@@ -77,7 +77,7 @@ def test_a_record_that_cannot_be_read_is_told_as_damage(place: Place) -> None:
         store = place.opened()
         try:
             with pytest.raises(StoreCorrupt, match=r"holdfast store verify"):
-                await store.read(read_grant(Scope(subject="ana")), lambda r: r.revisions(place.memory))
+                await store.read(read_grant(Scope(subject="ana")), lambda r: r.records.revisions(place.memory))
         finally:
             await store.close()
 

@@ -49,7 +49,7 @@ def test_a_server_that_says_nothing_is_given_up_after_a_while(monkeypatch: pytes
             await add(store, scribe.turn(ANA, "before"))
             with server.frozen():
                 with pytest.raises(StoreUnavailable):
-                    await store.read(EVERYTHING, lambda reader: reader.partitions())
+                    await store.read(EVERYTHING, lambda reader: reader.index.partitions())
             await add(store, scribe.turn(ANA, "after"))
             assert await texts(store) == ["after", "before"]
             await store.close()
@@ -81,16 +81,16 @@ def test_a_connection_lost_within_a_read_or_a_write_is_replaced(postgres: AnySer
 
         def write(transaction: Transaction) -> int:
             tries.append("write")
-            transaction.add_turn(scribe.turn(ANA, "hello"), EMBEDDER, ANALYZER)
+            transaction.transcripts.add_turn(scribe.turn(ANA, "hello"), EMBEDDER, ANALYZER)
             if len(tries) == 1:
                 terminate(postgres)
-            return transaction.counts(EMBEDDER, ANALYZER)["messages"]
+            return transaction.maintenance.counts(EMBEDDER, ANALYZER)["messages"]
 
         def read(reader: Reader) -> int:
             tries.append("read")
             if tries.count("read") == 1:
                 terminate(postgres)
-            return reader.counts(EMBEDDER, ANALYZER)["messages"]
+            return reader.maintenance.counts(EMBEDDER, ANALYZER)["messages"]
 
         assert await store.write(write_grant(ANA), write) == 1
         assert await store.read(SPACE, read) == 1
@@ -112,15 +112,15 @@ def test_a_commit_whose_connection_is_lost_is_made_once(
 
         def write(transaction: Transaction) -> None:
             tries.append(1)
-            transaction.add_turn(scribe.turn(ANA, "during"), EMBEDDER, ANALYZER)
-            transaction.record(scribe.operation(ANA))
+            transaction.transcripts.add_turn(scribe.turn(ANA, "during"), EMBEDDER, ANALYZER)
+            transaction.operations.add(scribe.operation(ANA))
 
         await store.write(write_grant(ANA), write)
         # A commit whose acknowledgement was lost is not repeated; one that was lost itself is.
         assert len(tries) == (1 if what is Cut.ANSWER else 2)
         await add(store, scribe.turn(ANA, "after"))
         assert await texts(store) == ["after", "during", "before"]
-        checked, findings = await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER))
+        checked, findings = await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER))
         assert (checked["records"], checked["operations"], list(findings)) == (3, 1, [])
         await store.close()
 
@@ -208,11 +208,11 @@ def test_a_server_that_comes_back_is_waited_for_and_has_lost_nothing(how: str) -
             await asyncio.to_thread(server.start)
         done.set()
         await asyncio.gather(*writers)
-        records = await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)["messages"])
+        records = await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER)["messages"])
         there = set(await everything(store))
         assert set(acknowledged) <= there
         assert records == len(there) == len(acknowledged)
-        assert list((await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]) == []
+        assert list((await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1]) == []
         await store.close()
 
     with Server() as server:
@@ -232,8 +232,8 @@ async def said(store: Store, scribe: Scribe, scope: Scope, text: str) -> None:
     turn, operation = scribe.turn(scope, text), scribe.operation(scope)
 
     def write(transaction: Transaction) -> None:
-        transaction.add_turn(turn, EMBEDDER, ANALYZER)
-        transaction.record(operation)
+        transaction.transcripts.add_turn(turn, EMBEDDER, ANALYZER)
+        transaction.operations.add(operation)
 
     await store.write(write_grant(scope), write)
 
@@ -241,9 +241,9 @@ async def said(store: Store, scribe: Scribe, scope: Scope, text: str) -> None:
 async def everything(store: Store) -> list[str]:
     def read(reader: Reader) -> list[str]:
         found = []
-        for partition in reader.partitions():
-            numbers = [row.number for row in reader.delta(partition, 0, EMBEDDER).rows]
-            found += [record.text for record in reader.fetch(numbers).values()]
+        for partition in reader.index.partitions():
+            numbers = [row.number for row in reader.index.delta(partition, 0, EMBEDDER).rows]
+            found += [record.text for record in reader.records.fetch(numbers).values()]
         return found
 
     return await store.read(SPACE, read)
@@ -273,7 +273,7 @@ def test_a_failover_to_a_replica_keeps_what_was_acknowledged() -> None:
         done.set()
         await writer
         assert set(acknowledged) <= set(await everything(store))
-        assert list((await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]) == []
+        assert list((await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1]) == []
         await store.close()
 
     with Server({"synchronous_commit": "on"}) as primary:
@@ -299,11 +299,11 @@ def test_writers_in_a_deadlock_both_succeed(postgres_url: str) -> None:
             def write(transaction: Transaction) -> None:
                 again = name in tries
                 tries.append(name)
-                transaction.add_turn(scribe.turn(one, f"{name} 1"), EMBEDDER, ANALYZER)
-                transaction.find("msg_0")  # a read, so all statements sent before are done
+                transaction.transcripts.add_turn(scribe.turn(one, f"{name} 1"), EMBEDDER, ANALYZER)
+                transaction.records.find("msg_0")  # a read, so all statements sent before are done
                 if not again:
                     meeting.wait(30)
-                transaction.add_turn(scribe.turn(other, f"{name} 2"), EMBEDDER, ANALYZER)
+                transaction.transcripts.add_turn(scribe.turn(other, f"{name} 2"), EMBEDDER, ANALYZER)
 
             return write
 
@@ -326,8 +326,8 @@ def test_a_lock_held_for_too_long_is_told(postgres_url: str) -> None:
         await add(slow, scribe.turn(ANA, "before"))
 
         def hold(transaction: Transaction) -> None:
-            transaction.add_turn(scribe.turn(ANA, "slow"), EMBEDDER, ANALYZER)
-            transaction.find("msg_0")
+            transaction.transcripts.add_turn(scribe.turn(ANA, "slow"), EMBEDDER, ANALYZER)
+            transaction.records.find("msg_0")
             held.set()
             go_on.wait(60)
 
@@ -389,15 +389,15 @@ def test_a_message_forgotten_while_its_vectors_are_made_leaves_no_ghost(postgres
         for _ in range(10):
             message = scribe.message("canary", vectors=())
             await add(user, scribe.turn(ANA, message))
-            number = await user.read(SPACE, lambda r, m=message: r.find(m.id)[0])  # type: ignore[misc]
+            number = await user.read(SPACE, lambda r, m=message: r.records.find(m.id)[0])  # type: ignore[misc]
             entry = IndexUpdate(number, [vector()])
             await asyncio.gather(
-                worker.write(EVERYTHING, lambda t, e=entry: t.index([e], EMBEDDER, ANALYZER)),  # type: ignore[misc]
+                worker.write(EVERYTHING, lambda t, e=entry: t.index.update([e], EMBEDDER, ANALYZER)),  # type: ignore[misc]
                 forget(user, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step()),
             )
         whole_of_it = await delta(user)
         assert (list(whole_of_it.rows), list(whole_of_it.vectors)) == ([], [])
-        assert list((await user.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1]) == []
+        assert list((await user.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1]) == []
         await worker.close()
         await user.close()
 
@@ -419,7 +419,7 @@ def test_a_scrub_waits_for_older_snapshots_and_says_so(
         looking, go_on = threading.Event(), threading.Event()
 
         def look(reader: Reader) -> int:
-            first = reader.counts(EMBEDDER, ANALYZER)["messages"]
+            first = reader.maintenance.counts(EMBEDDER, ANALYZER)["messages"]
             looking.set()
             go_on.wait(60)
             return first

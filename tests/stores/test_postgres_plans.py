@@ -19,8 +19,9 @@ from holdfast.ports import Transaction
 from holdfast.stores.postgres import PostgresStore
 from holdfast.stores.postgres.connection import Connector
 from holdfast.stores.postgres.location import parse_location
-from holdfast.stores.postgres.reader import PostgresReader
+from holdfast.stores.postgres.reader import PostgresReadScope
 from holdfast.stores.postgres.session import PostgresSession
+from holdfast.stores.sql.reader import SqlReader
 from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
 from postgres import AnyServer, schema_of
 
@@ -74,7 +75,7 @@ def filled(postgres: AnyServer) -> Iterator[str]:
                 agent=f"agent-{n % 20}", project=f"project-{n % 10}", issue=f"issue-{n % 400}", run=f"run-{n // 10}"
             )
             source = scribe.source(SourceKind.ISSUE) if n % 500 == 0 else None
-            transaction.record(
+            transaction.operations.add(
                 scribe.operation(
                     scope=scope,
                     action=Action.CORRECT if n % 500 == 1 else Action.QUERY,
@@ -86,11 +87,11 @@ def filled(postgres: AnyServer) -> Iterator[str]:
             hook = scribe.hook(HookKind.MANUAL_CAPTURE) if rare else scribe.hook()
             status = HookDeliveryStatus.DEAD if rare else HookDeliveryStatus.DELIVERED
             to = "binding:rare" if rare else "binding:other"
-            transaction.add_delivery(NewDelivery(scribe.delivery(hook=hook, status=status, to=to), None))
+            transaction.deliveries.add(NewDelivery(scribe.delivery(hook=hook, status=status, to=to), None))
             job_id, job = scribe.job(scope=scope)
-            transaction.enqueue(job_id, job, scribe.now())
+            transaction.jobs.enqueue(job_id, job, scribe.now())
             if rare:
-                transaction.cancel_job(job_id, scribe.now())
+                transaction.jobs.cancel(job_id, scribe.now())
 
     async def whole() -> None:
         store = PostgresStore(url)
@@ -113,14 +114,14 @@ def test_a_page_is_read_off_an_index(
     made = connector.session()
     with closing(Watched(made.connection, made._schema, made.life)) as session:
         session.plans = []
-        reader = PostgresReader(session, GRANT)
+        reader = SqlReader(PostgresReadScope(session, GRANT))
         with session.transaction("BEGIN READ ONLY"):
             if isinstance(wanted, OperationFilter):
-                reader.operations_page(wanted, None, 50)
+                reader.operations.page(wanted, None, 50)
             elif isinstance(wanted, JobFilter):
-                reader.jobs_page(wanted, _SCRIBE.now(), None, 50)
+                reader.jobs.page(wanted, _SCRIBE.now(), None, 50)
             else:
-                reader.deliveries_page(wanted, None, 50)
+                reader.deliveries.page(wanted, None, 50)
         assert session.plans
         for plan in session.plans:
             # In a store of one space, the primary key serves as well as the index by space.

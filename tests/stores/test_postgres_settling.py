@@ -25,21 +25,21 @@ def test_an_outcome_whose_commit_is_lost_is_written_once(
     async def whole() -> None:
         scribe, store = ControlScribe(), PostgresStore(proxy.url(schema=new_schema()))
         intent = scribe.operation(outcome=Outcome.UNKNOWN)
-        await store.write(GRANT, lambda t: t.record(intent))
+        await store.write(GRANT, lambda t: t.operations.add(intent))
         settled = replace(intent, outcome=Outcome.SUCCEEDED, touched=3)
         event = scribe.cost(operation_id=intent.id)
         tries: list[int] = []
 
         def settle(transaction: Transaction) -> None:
             tries.append(1)
-            transaction.add_cost(event)
-            transaction.settle(settled)
+            transaction.costs.add(event)
+            transaction.operations.settle(settled)
 
         at_commit(lambda: proxy.cut(what))
         await store.write(GRANT, settle)
         assert len(tries) == (1 if what is Cut.ANSWER else 2)
-        assert await store.read(GRANT, lambda r: list(r.operations_page(OperationFilter(), None, 9))) == [settled]
-        assert await store.read(GRANT, lambda r: list(r.cost_events_page(None, 9))) == [event]
+        assert await store.read(GRANT, lambda r: list(r.operations.page(OperationFilter(), None, 9))) == [settled]
+        assert await store.read(GRANT, lambda r: list(r.costs.page(None, 9))) == [event]
         await store.close()
 
     asyncio.run(whole())
@@ -51,12 +51,12 @@ def test_an_intent_whose_commit_is_lost_is_recorded_once(
 ) -> None:
     async def whole() -> None:
         scribe, store = ControlScribe(), PostgresStore(proxy.url(schema=new_schema()))
-        await store.write(GRANT, lambda t: t.record(scribe.operation()))
+        await store.write(GRANT, lambda t: t.operations.add(scribe.operation()))
         intent = scribe.operation(outcome=Outcome.UNKNOWN)
         at_commit(lambda: proxy.cut(what))
-        await store.write(GRANT, lambda t: t.record(intent))
-        assert await store.read(GRANT, lambda r: r.operation(intent.id)) == intent
-        assert await store.read(GRANT, lambda r: list(r.deliveries_page(DeliveryFilter(), None, 9))) == []
+        await store.write(GRANT, lambda t: t.operations.add(intent))
+        assert await store.read(GRANT, lambda r: r.operations.find(intent.id)) == intent
+        assert await store.read(GRANT, lambda r: list(r.deliveries.page(DeliveryFilter(), None, 9))) == []
         await store.close()
 
     asyncio.run(whole())

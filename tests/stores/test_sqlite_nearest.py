@@ -211,7 +211,7 @@ def test_the_vectors_of_deleted_content_are_in_no_file(path: Path) -> None:
         store = SqliteStore(str(path))
         grant = authorize(LOCAL_OPERATOR, Action.TRANSCRIPT_LIFECYCLE, thread)
         state, now = TranscriptState.RAW_DELETED, datetime.now(UTC)
-        assert await store.write(grant, lambda t: t.set_state(thread, [8], state, now)) == 1
+        assert await store.write(grant, lambda t: t.transcripts.set_state(thread, [8], state, now)) == 1
         assert await store.scrub()
         await store.close()
 

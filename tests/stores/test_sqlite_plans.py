@@ -21,7 +21,7 @@ from holdfast.domain.operations import OperationFilter, OperationType, Outcome
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.ports import IndexUpdate
-from holdfast.stores.sqlite.transaction import SqliteTransaction
+from holdfast.stores.sqlite.writer import SqliteTransaction
 from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
 from holdfast.testing.store_suite.scribe import ANALYZER, EMBEDDER, Scribe, vector
 
@@ -57,26 +57,28 @@ def test_lookups_by_id_walk_through_nothing(watched: Watched, scope: Scope) -> N
     message, gone = scribe.message("said", external_id="m1"), scribe.message("gone")
     memory = scribe.revision(ANA, "learned", evidence=[message.id, gone.id])
     transaction = SqliteTransaction(watched, authorize(LOCAL_OPERATOR, Action.ADD, scope))
-    transaction.add_turn(scribe.turn(ANA, message, gone), EMBEDDER, ANALYZER)
-    transaction.add_revision(memory, EMBEDDER, ANALYZER)
-    found = transaction.find(memory.id)
+    transaction.transcripts.add_turn(scribe.turn(ANA, message, gone), EMBEDDER, ANALYZER)
+    transaction.records.add_revision(memory, EMBEDDER, ANALYZER)
+    found = transaction.records.find(memory.id)
     assert found is not None
     now = scribe.clock.now()
     everywhere = NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE))
     calls: list[Callable[[], object]] = [
-        lambda: transaction.find(memory.id, now),
-        lambda: transaction.revisions(memory.id),
-        lambda: transaction.fetch([1, 2, found[0]]),
-        lambda: transaction.waiting([message.id, memory.id], "another", ANALYZER),
-        lambda: transaction.index([IndexUpdate(found[0], [vector()])], EMBEDDER, ANALYZER),
-        lambda: transaction.add_turn(scribe.turn(ANA, scribe.message("said", external_id="m1")), EMBEDDER, ANALYZER),
-        lambda: transaction.add_revision(
+        lambda: transaction.records.find(memory.id, now),
+        lambda: transaction.records.revisions(memory.id),
+        lambda: transaction.records.fetch([1, 2, found[0]]),
+        lambda: transaction.index.backlog_of([message.id, memory.id], "another", ANALYZER),
+        lambda: transaction.index.update([IndexUpdate(found[0], [vector()])], EMBEDDER, ANALYZER),
+        lambda: transaction.transcripts.add_turn(
+            scribe.turn(ANA, scribe.message("said", external_id="m1")), EMBEDDER, ANALYZER
+        ),
+        lambda: transaction.records.add_revision(
             scribe.revision(ANA, "better", of=memory, supersedes=1, evidence=[message.id]), EMBEDDER, ANALYZER
         ),
-        lambda: transaction.forget(transaction.doomed(ForgetTarget(ids=(gone.id,))), now),
-        lambda: transaction.enqueue(scribe.job_id(), everywhere, now),
-        lambda: transaction.due(now),
-        lambda: transaction.claim(frozenset(JobKind), now, timedelta(seconds=1)),
+        lambda: transaction.records.forget(transaction.records.plan_forget(ForgetTarget(ids=(gone.id,))), now),
+        lambda: transaction.jobs.enqueue(scribe.job_id(), everywhere, now),
+        lambda: transaction.jobs.has_due(now),
+        lambda: transaction.jobs.claim(frozenset(JobKind), now, timedelta(seconds=1)),
     ]
     for call in calls:
         call()
@@ -85,10 +87,10 @@ def test_lookups_by_id_walk_through_nothing(watched: Watched, scope: Scope) -> N
 
 def test_whose_conversation_it_is_is_sought_by_its_name(watched: Watched) -> None:
     transaction, scribe = SqliteTransaction(watched, authorize(LOCAL_OPERATOR, Action.ADD, ANA)), Scribe()
-    transaction.add_turn(scribe.turn(ANA, scribe.message("said")), EMBEDDER, ANALYZER)
+    transaction.transcripts.add_turn(scribe.turn(ANA, scribe.message("said")), EMBEDDER, ANALYZER)
     watched.steps.clear()
     everybody = authorize(LOCAL_OPERATOR, Action.LIST, Scope(conversation="c"))
-    assert [each.owner for each in SqliteTransaction(watched, everybody).holding()] == ["ana"]
+    assert [each.owner for each in SqliteTransaction(watched, everybody).records.occupied_partitions()] == ["ana"]
     sought = [step for step in watched.steps if step.startswith(("SCAN", "SEARCH s "))]
     assert len(sought) == 1
     assert "(partition_id=? AND conversation=?)" in sought[0]
@@ -98,22 +100,24 @@ def test_a_page_of_a_transcript_is_sought_whatever_lies_before_it(watched: Watch
     scribe = Scribe()
     transaction = SqliteTransaction(watched, authorize(LOCAL_OPERATOR, Action.COMMIT_TRANSCRIPT, ANA))
     message = scribe.message("said")
-    transaction.add_turn(replace(scribe.turn(ANA, message, "more"), external_id="t1"), EMBEDDER, ANALYZER)
-    transaction.add_turn(scribe.turn(ANA, "after"), EMBEDDER, ANALYZER)
-    transaction.add_revision(scribe.revision(ANA, "learned", evidence=[message.id]), EMBEDDER, ANALYZER)
+    transaction.transcripts.add_turn(replace(scribe.turn(ANA, message, "more"), external_id="t1"), EMBEDDER, ANALYZER)
+    transaction.transcripts.add_turn(scribe.turn(ANA, "after"), EMBEDDER, ANALYZER)
+    transaction.records.add_revision(scribe.revision(ANA, "learned", evidence=[message.id]), EMBEDDER, ANALYZER)
     at = scribe.clock.now()
     calls: list[Callable[[], object]] = [
-        lambda: transaction.turns(ANA, 1, 5),
-        lambda: transaction.last_turns(ANA, 5),
-        lambda: transaction.tail(ANA, 5),
-        lambda: transaction.turn(ANA, "t1"),
-        lambda: transaction.turn(ANA, "t2"),
-        lambda: transaction.turn_count(ANA),
-        lambda: transaction.turn_states(ANA, 1, 5),
-        lambda: transaction.derived_from(ANA, [1], 5),
-        lambda: transaction.set_state(ANA, [1], TranscriptState.MASKED, at),
-        lambda: transaction.set_state(ANA, [1], TranscriptState.RAW_DELETED, at),
-        lambda: transaction.add_turn(replace(scribe.turn(ANA, "new"), external_id="t3"), EMBEDDER, ANALYZER),
+        lambda: transaction.transcripts.turns(ANA, 1, 5),
+        lambda: transaction.transcripts.last_turns(ANA, 5),
+        lambda: transaction.transcripts.tail(ANA, 5),
+        lambda: transaction.transcripts.turn(ANA, "t1"),
+        lambda: transaction.transcripts.turn(ANA, "t2"),
+        lambda: transaction.transcripts.turn_count(ANA),
+        lambda: transaction.transcripts.turn_states(ANA, 1, 5),
+        lambda: transaction.transcripts.derived_from(ANA, [1], 5),
+        lambda: transaction.transcripts.set_state(ANA, [1], TranscriptState.MASKED, at),
+        lambda: transaction.transcripts.set_state(ANA, [1], TranscriptState.RAW_DELETED, at),
+        lambda: transaction.transcripts.add_turn(
+            replace(scribe.turn(ANA, "new"), external_id="t3"), EMBEDDER, ANALYZER
+        ),
     ]
     watched.walks.clear()
     watched.steps.clear()
@@ -174,10 +178,10 @@ def _page(
     transaction: SqliteTransaction, wanted: OperationFilter | JobFilter | DeliveryFilter, before: str | None
 ) -> object:
     if isinstance(wanted, OperationFilter):
-        return transaction.operations_page(wanted, before, 50)
+        return transaction.operations.page(wanted, before, 50)
     if isinstance(wanted, JobFilter):
-        return transaction.jobs_page(wanted, NOW, before, 50)
-    return transaction.deliveries_page(wanted, before, 50)
+        return transaction.jobs.page(wanted, NOW, before, 50)
+    return transaction.deliveries.page(wanted, before, 50)
 
 
 @pytest.mark.parametrize("before", [None, "op_0"])
@@ -203,8 +207,8 @@ def test_what_serves_a_call_is_found_however_many_bindings_and_agents_there_are(
     transaction = SqliteTransaction(watched, management_grant())
     ControlScribe().everything()(transaction)
     watched.steps.clear()
-    transaction.targets(("default", "bot"))
-    transaction.bindings(("a", "default"))
+    transaction.bindings.targets(("default", "bot"))
+    transaction.bindings.find_all(("a", "default"))
     sought = " ".join(watched.steps)
     assert "(space=? AND kind=? AND target_id=?)" in sought
     assert "(space=? AND key=?)" in sought
@@ -215,30 +219,30 @@ def test_what_is_asked_by_its_id_or_changed_is_sought(watched: Watched) -> None:
     left = scribe.everything()(transaction)
     watched.walks.clear()
     calls: list[Callable[[], object]] = [
-        lambda: transaction.bindings(),
-        lambda: transaction.targets(),
-        lambda: transaction.bindings(("default", "other")),
-        lambda: transaction.targets(("acme", "bot")),
-        lambda: transaction.prices(),
-        lambda: transaction.operation(left.done.id),
-        lambda: transaction.job(left.job),
-        lambda: transaction.delivery(left.pending.id),
-        lambda: transaction.delivery_of(left.pending.to, left.pending.hook.hook_id, left.pending.scope),
-        lambda: transaction.payload_of(left.pending.id),
-        lambda: transaction.settle(replace(left.unknown, outcome=Outcome.FAILED)),
-        lambda: transaction.add_delivery(NewDelivery(scribe.delivery(), SourcePayload("new"))),
-        lambda: transaction.note_attempt(left.pending.id, scribe.now(), None, None),
-        lambda: transaction.end_delivery(
+        lambda: transaction.bindings.find_all(),
+        lambda: transaction.bindings.targets(),
+        lambda: transaction.bindings.find_all(("default", "other")),
+        lambda: transaction.bindings.targets(("acme", "bot")),
+        lambda: transaction.costs.prices(),
+        lambda: transaction.operations.find(left.done.id),
+        lambda: transaction.jobs.find(left.job),
+        lambda: transaction.deliveries.find(left.pending.id),
+        lambda: transaction.deliveries.find_by_hook(left.pending.to, left.pending.hook.hook_id, left.pending.scope),
+        lambda: transaction.deliveries.payload(left.pending.id),
+        lambda: transaction.operations.settle(replace(left.unknown, outcome=Outcome.FAILED)),
+        lambda: transaction.deliveries.add(NewDelivery(scribe.delivery(), SourcePayload("new"))),
+        lambda: transaction.deliveries.note_attempt(left.pending.id, scribe.now(), None, None),
+        lambda: transaction.deliveries.end(
             left.pending.id, HookDeliveryStatus.DELIVERED, scribe.now(), None, None, tried=True
         ),
-        lambda: transaction.resume_delivery(
+        lambda: transaction.deliveries.resume(
             left.skipped.id, NewDelivery(replace(left.skipped, status=HookDeliveryStatus.PENDING), SourcePayload("new"))
         ),
-        lambda: transaction.revive_delivery(left.dead.id, scribe.now()),
-        lambda: transaction.cancel_job(left.job, scribe.now()),
-        lambda: transaction.retry_job(left.cancelled, scribe.now()),
-        lambda: transaction.cost_events_page("cost_9", 5),
-        lambda: transaction.finance_events_page(None, 5),
+        lambda: transaction.deliveries.revive(left.dead.id, scribe.now()),
+        lambda: transaction.jobs.cancel(left.job, scribe.now()),
+        lambda: transaction.jobs.restart(left.cancelled, scribe.now()),
+        lambda: transaction.costs.page("cost_9", 5),
+        lambda: transaction.costs.finance_page(None, 5),
     ]
     for call in calls:
         call()

@@ -25,8 +25,8 @@ from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.loops import run_sync
 from holdfast.ports import Transaction
-from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.sqlite import SqliteStore
+from holdfast.stores.writer_queue import PendingResult
 from holdfast.testing.fakes import FixedClock
 
 PATIENCE = 30.0
@@ -53,7 +53,7 @@ def occupied(store: SqliteStore) -> Iterator[None]:
 
 def fact(name: str) -> Callable[[Transaction], str]:
     def work(transaction: Transaction) -> str:
-        transaction.put_fact(name, "there")
+        transaction.maintenance.put_fact(name, "there")
         return name
 
     return work
@@ -61,7 +61,7 @@ def fact(name: str) -> Callable[[Transaction], str]:
 
 def failing(name: str) -> Callable[[Transaction], str]:
     def work(transaction: Transaction) -> str:
-        transaction.put_fact(name, "there")
+        transaction.maintenance.put_fact(name, "there")
         raise ValueError(name)
 
     return work
@@ -69,7 +69,7 @@ def failing(name: str) -> Callable[[Transaction], str]:
 
 def known(store: SqliteStore, *names: str) -> list[str]:
     """The stored ones among these facts; read without an event loop."""
-    return [name for name in names if run_sync(store.read(EVERYTHING, lambda r, n=name: r.fact(n)))]
+    return [name for name in names if run_sync(store.read(EVERYTHING, lambda r, n=name: r.maintenance.fact(n)))]
 
 
 def operation(name: str) -> Operation:
@@ -205,7 +205,7 @@ def test_a_request_that_fails_alone_leaves_nothing_and_the_audit_rows_of_others_
         with pytest.raises(ValueError, match="alone"):
             run_sync(store.write(EVERYTHING, failing("alone")))
     run_sync(store.write(EVERYTHING, lambda transaction: None))
-    rows = run_sync(store.read(EVERYTHING, lambda reader: reader.operations()))
+    rows = run_sync(store.read(EVERYTHING, lambda reader: reader.operations.page()))
     assert sorted(row.id for row in rows) == ["op_0", "op_1", "op_2"]
     assert known(store, "alone") == []
 

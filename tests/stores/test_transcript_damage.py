@@ -117,9 +117,11 @@ def test_a_turn_that_cannot_be_read_is_named_and_not_guessed(place: Place, damag
     async def read() -> None:
         store = place.opened()
         try:
-            assert [turn.sequence for turn in await store.read(read_grant(ANA), lambda r: r.turns(ANA, 2, 10))] == [3]
+            assert [
+                turn.sequence for turn in await store.read(read_grant(ANA), lambda r: r.transcripts.turns(ANA, 2, 10))
+            ] == [3]
             with pytest.raises(StoreCorrupt, match=r"turn 2 of this conversation") as refused:
-                await store.read(read_grant(ANA), lambda r: r.turns(ANA, 0, 10))
+                await store.read(read_grant(ANA), lambda r: r.transcripts.turns(ANA, 0, 10))
             assert "canary" not in repr(refused.value)
         finally:
             await store.close()

@@ -18,8 +18,8 @@ from pathlib import Path
 from holdfast.agent.config_file import ConfigSection, read_sections
 from holdfast.agent.keyfiles import key_text
 from holdfast.client.gateway import DEFAULT_SCOPE, DEFAULT_TOP_K, MAX_TOP_K, SCOPES
+from holdfast.domain.checks import checked_seconds, checked_whole
 from holdfast.domain.location import checked_url
-from holdfast.domain.numbers import checked_seconds, checked_whole
 from holdfast.domain.scope import check_part
 from holdfast.domain.secret import Secret
 from holdfast.errors import ConfigurationError, InvalidInput

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.domain.numbers import MAX_SECONDS, checked_seconds, checked_whole
+from holdfast.domain.checks import MAX_SECONDS, checked_seconds, checked_whole
 from holdfast.errors import ConfigurationError, InvalidInput
 
 T = TypeVar("T")

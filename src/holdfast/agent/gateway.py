@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from holdfast.agent.config import MemoryGatewayConfig
 from holdfast.client.gateway import Category, ChatMessage, GatewayClient, GatewayError, GatewayHit
+from holdfast.domain.checks import MAX_QUERY_CHARS
 from holdfast.domain.reference_message import one_line
 from holdfast.domain.scope import check_part
-from holdfast.domain.text import MAX_QUERY_CHARS
 from holdfast.domain.times import to_micros
 from holdfast.errors import InvalidInput, StoreClosed
 

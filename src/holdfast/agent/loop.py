@@ -50,8 +50,8 @@ from holdfast.agent.result import (
 from holdfast.agent.session_search import session_search_tool
 from holdfast.agent.skills import Skill, activate_skill_tool
 from holdfast.agent.tools import ToolOutcome, storable
+from holdfast.domain.checks import checked_text
 from holdfast.domain.scope import check_part
-from holdfast.domain.text import checked_text
 from holdfast.errors import HoldfastError, ModelError, ModelUnavailable, StoreError
 
 TOOL_CALL = "tool_call"

@@ -23,8 +23,8 @@ from typing import Self
 from holdfast.agent.config import AgentConfig, read_config
 from holdfast.agent.curated import MemoryService, MemorySnapshot, MemoryStore
 from holdfast.agent.gateway import REFERENCE_RULE, GatewayRecallOutcome, MemoryGatewayService, Record
+from holdfast.domain.checks import checked_text
 from holdfast.domain.scope import check_part
-from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidInput
 
 _log = logging.getLogger("holdfast.agent")

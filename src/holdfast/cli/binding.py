@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from holdfast.cli.control_plane import (
-    MAX_PAGE,
     Company,
-    Few,
     confirm,
     format_config,
+    group,
     open_control_plane,
     parse_config,
     parse_hooks,
@@ -23,31 +22,29 @@ from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, expand_options
-from holdfast.cli.paging import iterate_pages
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
+from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.bindings import Binding, Target, TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.domain.control import Activity
 
-app = typer.Typer(help="Choose the memory provider for a company or one of its agents.", rich_markup_mode=None)
+app = group("Choose the memory provider for a company or one of its agents.")
 
 Key = Annotated[str, typer.Argument(metavar="KEY", hidden=True)]
-Config = Annotated[
-    OnlyText,
-    typer.Option("--config", metavar="JSON", help="The provider's configuration as JSON, or @FILE."),
-]
-Hooks = Annotated[
-    list[str] | None,
-    typer.Option("--hook", metavar="KIND=on|off", help="Switch a hook, such as issue_comment_capture=on; repeatable."),
-]
-
-
-@app.callback(invoke_without_command=True)
-def binding(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+_CHANGES = {
+    "config": CliOption(
+        help="The provider's configuration as JSON, or @FILE.", parse=lambda text, _: parse_config(text), noun="JSON"
+    ),
+    "hooks": CliOption(
+        "--hook",
+        "Switch a hook, such as issue_comment_capture=on; repeatable.",
+        lambda switches, _: parse_hooks(switches),
+        "KIND=on|off",
+        repeatable=True,
+    ),
+}
 
 
 @app.command(name="list")
@@ -73,75 +70,64 @@ def list_(chosen: LocalStoreOptions, company: Company = None, as_json: Json = Fa
     )
 
 
-@app.command()
-@expand_options
-def show(key: Key, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@verb_command(app, "show", "binding")
+def show(one: Binding, call: Invocation) -> None:
     """Show one binding: its provider, configuration and hooks. Secrets are shown as references."""
-    with open_control_plane(chosen, company) as plane:
-        _print_binding(plane.binding(key), as_json)
+    _print_binding(one)
 
 
-@app.command()
-@expand_options
-def create(
-    key: Key,
-    provider: Annotated[str, typer.Argument(metavar="PROVIDER", hidden=True)],
-    chosen: LocalStoreOptions,
-    company: Company = None,
-    config: Config = None,
-    hook: Hooks = None,
-    disabled: Annotated[bool, typer.Option("--disabled", help="Do not enable it yet.")] = False,
-    as_json: Json = False,
-) -> None:
+def _enable_at_once(values: dict[str, Any], call: Invocation) -> None:
+    values["enabled"] = not values.pop("disabled")
+
+
+@verb_command(
+    app,
+    "create",
+    "create_binding",
+    options={**_CHANGES, "enabled": CliOption(hidden=True)},
+    extra={"disabled": Annotated[bool, typer.Option("--disabled", help="Do not enable it yet.")]},
+    adjust=_enable_at_once,
+    create=True,
+)
+def create(one: Binding, call: Invocation) -> None:
     """Bind a provider under a key. Give a secret as env://NAME or file://PATH, never directly.
 
     It serves nobody until `holdfast binding default` or `override` assigns it.
     """
-    settings, switched = parse_config(config), parse_hooks(hook)
-    with open_control_plane(chosen, company, create=True) as plane:
-        _print_binding(
-            plane.create_binding(key, provider, config=settings, hooks=switched, enabled=not disabled), as_json
-        )
+    _print_binding(one)
 
 
-@app.command()
-@expand_options
-def update(
-    key: Key,
-    chosen: LocalStoreOptions,
-    company: Company = None,
-    config: Config = None,
-    hook: Hooks = None,
-    revision: Annotated[
-        int | None, typer.Option("--revision", metavar="N", help="Only if it is still at this revision.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Change a binding: --config replaces its whole configuration, --hook switches single hooks."""
-    settings, switched = parse_config(config), parse_hooks(hook)
-    if settings is None and not switched:
-        enable = suggest_command(chosen, "binding enable", key, company=company)
+def _require_a_change(values: dict[str, Any], call: Invocation) -> None:
+    if values["config"] is None and not values["hooks"]:
+        enable = call.suggest("binding enable", values["key"])
         raise UsageError(f"there is nothing to change; give --config or --hook, or use `{enable}`")
-    with open_control_plane(chosen, company) as plane:
-        _print_binding(
-            plane.update_binding(key, config=settings, hooks=switched or None, expected_revision=revision), as_json
-        )
 
 
-@app.command()
-@expand_options
-def enable(key: Key, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@verb_command(
+    app,
+    "update",
+    "update_binding",
+    options={**_CHANGES, "enabled": CliOption(hidden=True), "expected_revision": CliOption("--revision")},
+    adjust=_require_a_change,
+)
+def update(one: Binding, call: Invocation) -> None:
+    """Change a binding: --config replaces its whole configuration, --hook switches single hooks."""
+    _print_binding(one)
+
+
+_SWITCH = {name: CliOption(hidden=True) for name in ("config", "hooks", "enabled", "expected_revision")}
+
+
+@verb_command(app, "enable", "update_binding", options=_SWITCH, adjust=lambda values, _: values.update(enabled=True))
+def enable(one: Binding, call: Invocation) -> None:
     """Enable a binding."""
-    with open_control_plane(chosen, company) as plane:
-        _print_binding(plane.update_binding(key, enabled=True), as_json)
+    _print_binding(one)
 
 
-@app.command()
-@expand_options
-def disable(key: Key, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@verb_command(app, "disable", "update_binding", options=_SWITCH, adjust=lambda values, _: values.update(enabled=False))
+def disable(one: Binding, call: Invocation) -> None:
     """Disable a binding. Its callers are refused until it is enabled again: there is no fallback."""
-    with open_control_plane(chosen, company) as plane:
-        _print_binding(plane.update_binding(key, enabled=False), as_json)
+    _print_binding(one)
 
 
 @app.command()
@@ -249,15 +235,9 @@ def resolve(
         print(f"It is disabled; `{enable}` enables it.")
 
 
-@app.command()
-@expand_options
-def activity(chosen: LocalStoreOptions, company: Company = None, limit: Few = 50, as_json: Json = False) -> None:
+@verb_command(app, "activity", "activity")
+def activity(found: list[Activity], call: Invocation) -> None:
     """Show changes and who made them, newest first: bindings, assignments, prices, deliveries and jobs."""
-    with open_control_plane(chosen, company) as plane:
-        found = list(iterate_pages(lambda most, cursor: plane.activity(limit=most, cursor=cursor), limit, MAX_PAGE))
-    if as_json:
-        print_json({"activity": found})
-        return
     show_table(
         ("when", "what", "of", "by", "about"),
         ((format_time(one.at), one.kind.removeprefix("memory."), one.key, *_about(one)) for one in found),
@@ -295,10 +275,7 @@ def _refuse_both(key: str | None, clear: bool) -> None:
         raise UsageError("give a KEY, or --clear, not both")
 
 
-def _print_binding(one: Binding, as_json: bool) -> None:
-    if as_json:
-        print_json(one)
-        return
+def _print_binding(one: Binding) -> None:
     facts = {
         "key": one.key,
         "provider": one.provider,

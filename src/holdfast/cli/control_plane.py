@@ -40,6 +40,18 @@ _IDS = ("id", "operation")
 _NOTHING = "-"
 
 
+def group(explained: str) -> typer.Typer:
+    """Return a group of commands. Without a command it prints its help."""
+    app = typer.Typer(help=explained, rich_markup_mode=None)
+
+    @app.callback(invoke_without_command=True)
+    def show_help(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    return app
+
+
 @contextmanager
 def open_control_plane(
     chosen: StoreOptions, company: str | None, *, create: bool = False

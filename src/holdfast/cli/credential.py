@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -24,7 +24,6 @@ from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.access import ActorKind
 from holdfast.domain.users import ROLES, Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
-from holdfast.inputs import Credential, ScopeKwargs
 
 app = typer.Typer(help="Manage keys with roles for a company's agents, users and operators.", rich_markup_mode=None)
 log = logging.getLogger("holdfast.cli")
@@ -51,6 +50,15 @@ Subjects = Annotated[
 ]
 
 
+class CredentialOptions(NamedTuple):
+    """The options of a new key."""
+
+    kind: str
+    role: str | None
+    subjects: list[str] | None
+    space: str | None
+
+
 @app.callback(invoke_without_command=True)
 def credential(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
@@ -73,7 +81,7 @@ def create(
     NAME is the agent's id, the user's subject, or the operator's name. Without --role, agents and users are members,
     and operators are admins.
     """
-    options = _credential_kwargs(kind, company, role, subject)
+    options = CredentialOptions(kind, role, subject or None, company)
     again = _rotate_command(chosen, name, kind, company)
     with errors_as_typed(), open_memory(chosen, create=True) as memory:
         _print_key(_issue_key(memory, name, options, again, rotate=False), again, as_json)
@@ -94,7 +102,7 @@ def rotate(
 
     With --role or --subject, the new key has those. A revoked credential becomes valid again.
     """
-    options = _credential_kwargs(kind, company, role, subject)
+    options = CredentialOptions(kind, role, subject or None, company)
     again = _rotate_command(chosen, name, kind, company)
     with errors_as_typed(), open_memory(chosen) as memory:
         _print_key(_issue_key(memory, name, options, again, rotate=True), again, as_json)
@@ -116,7 +124,7 @@ def revoke(
     with errors_as_typed(), open_memory(chosen) as memory:
         question = f"Revoke the key of the {on_one_line(kind)} {on_one_line(name)}?"
         sure = yes or typer.confirm(question, err=True)
-        revoked = memory.revoke_user(name, kind=kind, **_scope_kwargs(company)) if sure else None
+        revoked = memory.revoke_user(name, kind=kind, space=company) if sure else None
     if as_json:
         print_json({"credential": revoked})
     elif revoked is None:
@@ -135,10 +143,9 @@ def list_(
     chosen: StoreOptions, kind: AnyKind = None, company: Company = None, limit: Most = None, as_json: Json = False
 ) -> None:
     """List credentials: kind, name, role, the subjects an agent acts for, and dates. Keys are never shown."""
-    where = _scope_kwargs(company)
     kinds = [kind] if kind is not None else sorted(ROLES)
     with errors_as_typed(), open_memory(chosen) as memory:
-        found = take_first(chain.from_iterable(_iter_credentials(memory, each, where) for each in kinds), limit)
+        found = take_first(chain.from_iterable(_iter_credentials(memory, each, company) for each in kinds), limit)
     if as_json:
         print_json({"credentials": found})
         return
@@ -150,29 +157,19 @@ def list_(
     )
 
 
-def _iter_credentials(memory: holdfast.Memory, kind: str, where: ScopeKwargs) -> Iterator[User]:
-    return iterate_pages(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, kind=kind, **where), None)
-
-
-def _scope_kwargs(company: str | None) -> ScopeKwargs:
-    return {} if company is None else {"space": company}
-
-
-def _credential_kwargs(kind: str, company: str | None, role: str | None, subjects: list[str] | None) -> Credential:
-    options: Credential = {"kind": kind, "role": role, "subjects": subjects or None}
-    if company is not None:
-        options["space"] = company
-    return options
+def _iter_credentials(memory: holdfast.Memory, kind: str, space: str | None) -> Iterator[User]:
+    return iterate_pages(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, kind=kind, space=space), None)
 
 
 def _rotate_command(chosen: StoreOptions, name: str, kind: str, company: str | None) -> str:
     return suggest_command(chosen, "credential rotate", name, kind=kind, company=company)
 
 
-def _issue_key(memory: holdfast.Memory, name: str, options: Credential, again: str, *, rotate: bool) -> Issued:
-    kind = options["kind"]
+def _issue_key(memory: holdfast.Memory, name: str, options: CredentialOptions, again: str, *, rotate: bool) -> Issued:
+    kind, role, subjects, space = options
+    issue = memory.rotate_user if rotate else memory.create_user
     try:
-        return memory.rotate_user(name, **options) if rotate else memory.create_user(name, **options)
+        return issue(name, kind=kind, role=role, subjects=subjects, space=space)
     except UserExists:
         problem = f"this {kind} has a credential already, perhaps a revoked one; `{again}` gives it a new key"
     except OutcomeUnknown:

@@ -43,7 +43,7 @@ def forget(
     """
     where = place.scope_kwargs()
     named, origin = ids or MISSING, MISSING if source is None else source
-    target_from(named, origin, where)  # an invalid target is reported first
+    target_from(named, origin, place.conversation, place.subject)  # an invalid target is reported first
     if not (yes or dry_run or sys.stdin.isatty()):
         raise UsageError("there is no terminal to ask on; add --yes, or look first with --dry-run")
     with open_memory(chosen) as memory:

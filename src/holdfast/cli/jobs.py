@@ -2,83 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
-
-from holdfast.cli.control_plane import (
-    MAX_PAGE,
-    Company,
-    Few,
-    Since,
-    Until,
-    open_control_plane,
-    show_table,
-    without_none,
-)
+from holdfast.cli.control_plane import group, show_table
 from holdfast.cli.formatting import format_time
-from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, expand_options
-from holdfast.cli.paging import iterate_pages
 from holdfast.cli.render import console, show_facts
-from holdfast.cli.suggestions import suggest_command
-from holdfast.control.schemas import JobTold
+from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.jobs import Cause, ControlJob, JobKind
 
-app = typer.Typer(help="Show, retry and cancel background jobs.", rich_markup_mode=None)
-
-JobId = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
+app = group("Show, retry and cancel background jobs.")
 
 
-@app.callback(invoke_without_command=True)
-def jobs(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command(name="list")
-@expand_options
-def list_(
-    chosen: LocalStoreOptions,
-    company: Company = None,
-    state: Annotated[
-        OnlyText,
-        typer.Option("--state", metavar="STATE", help="queued, running, succeeded, failed, cancelled or stuck."),
-    ] = None,
-    kind: Annotated[
-        list[str] | None, typer.Option("--kind", metavar="KIND", help="Such as extract or deliver; repeatable.")
-    ] = None,
-    binding: Annotated[OnlyText, typer.Option("--binding", metavar="KEY", help="Through this binding.")] = None,
-    hook: Annotated[OnlyText, typer.Option("--hook", metavar="KIND", help="Triggered by this hook.")] = None,
-    agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="Of this agent.")] = None,
-    project: Annotated[OnlyText, typer.Option("--project", metavar="NAME", help="In this project.")] = None,
-    issue: Annotated[OnlyText, typer.Option("--issue", metavar="NAME", help="In this issue.")] = None,
-    run: Annotated[OnlyText, typer.Option("--run", metavar="NAME", help="In this run.")] = None,
-    since: Since = None,
-    until: Until = None,
-    limit: Few = 50,
-    as_json: Json = False,
-) -> None:
+@verb_command(app, "list", "jobs", options={"kinds": CliOption("--kind")})
+def list_(found: list[ControlJob], call: Invocation) -> None:
     """List jobs, newest first. stuck: still running, but its worker's lease has expired."""
-    filters = without_none(
-        state=state,
-        kinds=kind or None,
-        binding_key=binding,
-        hook=hook,
-        agent=agent,
-        project=project,
-        issue=issue,
-        run=run,
-        since=since,
-        until=until,
-    )
-    with open_control_plane(chosen, company) as plane:
-        found = list(
-            iterate_pages(lambda most, cursor: plane.jobs(limit=most, cursor=cursor, **filters), limit, MAX_PAGE)
-        )
-    if as_json:
-        print_json({"jobs": [_to_json(one) for one in found]})
-        return
     show_table(
         ("queued", "kind", "state", "attempt>", "done", "caused by", "id"),
         (
@@ -97,33 +32,22 @@ def list_(
     )
 
 
-@app.command()
-@expand_options
-def show(job_id: JobId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@verb_command(app, "show", "job")
+def show(one: ControlJob, call: Invocation) -> None:
     """Show one attempt: its cause, progress and error."""
-    with open_control_plane(chosen, company) as plane:
-        _print_job(chosen, company, plane.job(job_id), as_json)
+    _print_job(one, call)
 
 
-@app.command()
-@expand_options
-def retry(job_id: JobId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@verb_command(app, "retry", "retry_job")
+def retry(one: ControlJob, call: Invocation) -> None:
     """Retry a failed or cancelled job: a new attempt, due at once. A worker runs it."""
-    with open_control_plane(chosen, company) as plane:
-        _print_job(chosen, company, plane.retry_job(job_id), as_json)
+    _print_job(one, call)
 
 
-@app.command()
-@expand_options
-def cancel(job_id: JobId, chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
+@verb_command(app, "cancel", "cancel_job")
+def cancel(one: ControlJob, call: Invocation) -> None:
     """Cancel a job. A running worker can no longer commit it."""
-    with open_control_plane(chosen, company) as plane:
-        _print_job(chosen, company, plane.cancel_job(job_id), as_json)
-
-
-def _to_json(one: ControlJob) -> dict[str, Any]:
-    """The JSON form, as in HTTP and tools."""
-    return JobTold.of(one).model_dump(mode="json")
+    _print_job(one, call)
 
 
 def _format_cause(one: ControlJob) -> str | None:
@@ -153,10 +77,7 @@ def _cause_ids(one: ControlJob) -> dict[str, str]:
     return {name: value for name, value in ids.items() if value}
 
 
-def _print_job(chosen: StoreOptions, company: str | None, one: ControlJob, as_json: bool) -> None:
-    if as_json:
-        print_json(_to_json(one))
-        return
+def _print_job(one: ControlJob, call: Invocation) -> None:
     facts = {
         "id": one.id,
         "kind": one.kind,
@@ -172,4 +93,4 @@ def _print_job(chosen: StoreOptions, company: str | None, one: ControlJob, as_js
     }
     show_facts(console(), facts)
     if one.retry_available:
-        print(f"`{suggest_command(chosen, 'jobs retry', one.id, company=company)}` retries it.")
+        print(f"`{call.suggest('jobs retry', one.id)}` retries it.")

@@ -2,86 +2,34 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.control_plane import (
-    MAX_PAGE,
-    Company,
-    Few,
-    Since,
-    Until,
-    open_control_plane,
-    show_table,
-    without_none,
-)
+from holdfast.cli.control_plane import group, show_table
 from holdfast.cli.formatting import format_time_with_seconds
-from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, expand_options
-from holdfast.cli.paging import iterate_pages
 from holdfast.cli.render import console, show_facts
-from holdfast.domain.operations import TYPE_OF, Operation
+from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
+from holdfast.domain.operations import TYPE_OF, MemoryMetrics, Operation
 
-app = typer.Typer(help="Show memory operations, their callers and outcomes.", rich_markup_mode=None)
-
-
-def _option(name: str, metavar: str, explained: str) -> typer.models.OptionInfo:
-    found: typer.models.OptionInfo = typer.Option(name, metavar=metavar, help=explained)
-    return found
+app = group("Show memory operations, their callers and outcomes.")
+_ALL = typer.Option("--all", help="Include administration: who read what, and who changed the configuration.")
 
 
-@app.callback(invoke_without_command=True)
-def operations(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+def _leave_out_administration(values: dict[str, Any], call: Invocation) -> None:
+    values["of_memory"] = not (values.pop("all_") or values["action"])
 
 
-@app.command(name="list")
-@expand_options
-def list_(
-    chosen: LocalStoreOptions,
-    company: Company = None,
-    agent: Annotated[OnlyText, _option("--agent", "NAME", "Of this agent.")] = None,
-    project: Annotated[OnlyText, _option("--project", "NAME", "In this project.")] = None,
-    issue: Annotated[OnlyText, _option("--issue", "NAME", "In this issue.")] = None,
-    run: Annotated[OnlyText, _option("--run", "NAME", "In this run.")] = None,
-    binding: Annotated[OnlyText, _option("--binding", "KEY", "Through this binding.")] = None,
-    source_kind: Annotated[OnlyText, _option("--source-kind", "KIND", "Of this kind of source, such as run.")] = None,
-    type_: Annotated[
-        OnlyText, _option("--type", "TYPE", "capture, record_upsert, query, list, get, forget or correct.")
-    ] = None,
-    action: Annotated[OnlyText, _option("--action", "ACTION", "The exact action, such as recall.")] = None,
-    outcome: Annotated[OnlyText, _option("--outcome", "OUTCOME", "succeeded, refused, failed or unknown.")] = None,
-    since: Since = None,
-    until: Until = None,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Include administration: who read what, and who changed the configuration.")
-    ] = False,
-    limit: Few = 50,
-    as_json: Json = False,
-) -> None:
+@verb_command(
+    app,
+    "list",
+    "operations",
+    options={"of_memory": CliOption(hidden=True)},
+    extra={"all_": Annotated[bool, _ALL]},
+    adjust=_leave_out_administration,
+)
+def list_(found: list[Operation], call: Invocation) -> None:
     """List memory operations, newest first. All given filters must match."""
-    filters = without_none(
-        agent=agent,
-        project=project,
-        issue=issue,
-        run=run,
-        binding_key=binding,
-        source_kind=source_kind,
-        type=type_,
-        action=action,
-        outcome=outcome,
-        since=since,
-        until=until,
-    )
-    with open_control_plane(chosen, company) as plane:
-        page = partial(plane.operations, of_memory=not (all_ or action), **filters)
-        found = list(iterate_pages(lambda most, cursor: page(limit=most, cursor=cursor), limit, MAX_PAGE))
-    if as_json:
-        print_json({"operations": [_to_json(one) for one in found]})
-        return
     show_table(
         ("when", "type", "action", "outcome", "binding", "who", "agent", "run", "records>", "ms>", "id"),
         (_row(one) for one in found),
@@ -89,36 +37,15 @@ def list_(
     )
 
 
-@app.command()
-@expand_options
-def show(
-    operation_id: Annotated[str, typer.Argument(metavar="ID", hidden=True)],
-    chosen: LocalStoreOptions,
-    company: Company = None,
-    as_json: Json = False,
-) -> None:
+@verb_command(app, "show", "operation")
+def show(found: Operation, call: Invocation) -> None:
     """Show one operation with its attribution and usage."""
-    with open_control_plane(chosen, company) as plane:
-        found = plane.operation(operation_id)
-    if as_json:
-        print_json(_to_json(found))
-        return
     show_facts(console(), _facts(found))
 
 
-@app.command()
-@expand_options
-def metrics(
-    chosen: LocalStoreOptions, company: Company = None, since: Since = None, until: Until = None, as_json: Json = False
-) -> None:
+@verb_command(app, "metrics", "metrics")
+def metrics(found: MemoryMetrics, call: Invocation) -> None:
     """Show quality metrics: recall hits, empty queries, corrections, failures, and each binding's counts."""
-    with open_control_plane(chosen, company) as plane:
-        found = plane.metrics(since=since, until=until)
-    if as_json:
-        print_json(
-            {"metrics": found, "recall_hit_rate": found.recall_hit_rate, "empty_query_rate": found.empty_query_rate}
-        )
-        return
     show_facts(
         console(),
         {
@@ -138,11 +65,6 @@ def metrics(
 
 def _rate(rate: float | None, some: int, of: int) -> str:
     return "-" if rate is None else f"{rate:.1%} ({some:,} of {of:,})"
-
-
-def _to_json(one: Operation) -> dict[str, Any]:
-    """The JSON form, with the operation's type: null for administration."""
-    return {**plain(one), "type": TYPE_OF.get(one.action)}
 
 
 def _row(one: Operation) -> tuple[object, ...]:

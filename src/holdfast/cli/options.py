@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from holdfast.inputs import ScopeKwargs, SearchKwargs
+    from holdfast.inputs import ScopeKwargs
 
 
-def _option(name: str, metavar: str, explained: str) -> Any:
+def option(name: str, metavar: str, explained: str) -> Any:
     return typer.Option(name, metavar=metavar, help=explained)
 
 
@@ -25,8 +25,8 @@ typed_names: ContextVar[Mapping[str, str]] = ContextVar("typed_names", default={
 OnlyText = str | None
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Space = Annotated[OnlyText, _option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")]
-Most = Annotated[int | None, _option("--limit", "N", "At most N.  [default: all]")]
+Space = Annotated[OnlyText, option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")]
+Most = Annotated[int | None, option("--limit", "N", "At most N.  [default: all]")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class StoreOptions:
 
     store: Annotated[
         OnlyText,
-        _option(
+        option(
             "--store",
             "PLACE",
             "A path, or a postgresql:// or http:// URL.  [env: HOLDFAST_STORE, HOLDFAST_KEY; default: memory.db]",
@@ -43,7 +43,7 @@ class StoreOptions:
     ] = None
     embedder: Annotated[
         OnlyText,
-        _option(
+        option(
             "--embedder",
             "NAME",
             "static, onnx:DIRECTORY or openai:MODEL.  [env: HOLDFAST_EMBEDDER; default: static]",
@@ -57,7 +57,7 @@ class LocalStoreOptions(StoreOptions):
 
     store: Annotated[
         OnlyText,
-        _option(
+        option(
             "--store",
             "PLACE",
             "A path, or a postgresql:// URL.  [env: HOLDFAST_STORE; default: memory.db]",
@@ -69,51 +69,18 @@ class LocalStoreOptions(StoreOptions):
 class ScopeOptions:
     """The parts of a scope."""
 
-    subject: Annotated[OnlyText, _option("--subject", "NAME", "The subject it is about.")] = None
-    conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The thread it belongs to.")] = None
-    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent it belongs to.")] = None
-    app: Annotated[OnlyText, _option("--app", "NAME", "The app it belongs to.")] = None
-    project: Annotated[OnlyText, _option("--project", "NAME", "The project it belongs to.")] = None
-    channel: Annotated[OnlyText, _option("--channel", "NAME", "The channel it came through.")] = None
+    subject: Annotated[OnlyText, option("--subject", "NAME", "The subject it is about.")] = None
+    conversation: Annotated[OnlyText, option("--conversation", "NAME", "The thread it belongs to.")] = None
+    agent: Annotated[OnlyText, option("--agent", "NAME", "The agent it belongs to.")] = None
+    app: Annotated[OnlyText, option("--app", "NAME", "The app it belongs to.")] = None
+    project: Annotated[OnlyText, option("--project", "NAME", "The project it belongs to.")] = None
+    channel: Annotated[OnlyText, option("--channel", "NAME", "The channel it came through.")] = None
     space: Space = None
 
     def scope_kwargs(self) -> ScopeKwargs:
         """The given parts, as keyword arguments of the library."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         return cast("ScopeKwargs", {name: value for name, value in parts.items() if value is not None})
-
-
-@dataclass(frozen=True, slots=True)
-class SearchFilters:
-    """Search options besides the query."""
-
-    top_k: Annotated[int, _option("--top-k", "N", "At most N results.")] = 10
-    kind: Annotated[OnlyText, _option("--kind", "KIND", "message or memory.")] = None
-    plane: Annotated[
-        list[str] | None, _option("--plane", "PLANE", "Memories of this plane, such as long_term; repeatable.")
-    ] = None
-    sender: Annotated[OnlyText, _option("--sender", "NAME", "Messages of this sender.")] = None
-    source: Annotated[OnlyText, _option("--source", "NAME", "Records from this source.")] = None
-    as_of: Annotated[OnlyText, _option("--as-of", "TIME", "As known at this time, such as 2026-11-15T09:30.")] = None
-    valid_at: Annotated[OnlyText, _option("--valid-at", "TIME", "As true at this time.")] = None
-    min_score: Annotated[float | None, _option("--min-score", "SCORE", "The minimum score.")] = None
-    method: Annotated[
-        str, _option("--method", "METHOD", "hybrid, keyword (by words alone) or vector (by meaning alone).")
-    ] = "hybrid"
-
-    def search_kwargs(self, place: ScopeOptions) -> SearchKwargs:
-        own: SearchKwargs = {
-            "top_k": self.top_k,
-            "kind": self.kind,
-            "planes": self.plane or None,
-            "sender": self.sender,
-            "source": self.source,
-            "as_of": self.as_of,
-            "valid_at": self.valid_at,
-            "min_score": self.min_score,
-            "method": self.method,
-        }
-        return cast("SearchKwargs", {**own, **place.scope_kwargs()})
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -22,9 +22,9 @@ from holdfast.cli.store_access import open_memory, run_due_jobs, warn_missing_ve
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.forgetting import ForgetReceipt
 from holdfast.domain.resources import MAX_CONTENT_BYTES, Resource
-from holdfast.domain.scope import DEFAULT_SPACE
+from holdfast.domain.scope import Scope
 from holdfast.errors import ConfigurationError, Conflict, HoldfastError, InvalidDocument, InvalidInput, OutcomeUnknown
-from holdfast.inputs import SCOPE_ONLY, ScopeKwargs, scope_from
+from holdfast.inputs import ScopeKwargs
 
 app = typer.Typer(help="Store documents for search: text, markdown, HTML, PDF and DOCX.", rich_markup_mode=None)
 
@@ -102,7 +102,7 @@ def add(
     if len(files) > 1 and (name is not None or uri is not None):
         raise UsageError("--name and --uri belong to one file; give one with them")
     where = place.scope_kwargs()
-    scope_from(where, DEFAULT_SPACE, SCOPE_ONLY)  # a wrong scope is not the error of a single file
+    Scope(**where)  # a wrong scope is not the error of a single file
     outcome = FileResults()
     usable = _check_files(files, outcome)
     try:

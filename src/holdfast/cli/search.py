@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, ScopeOptions, SearchFilters, StoreOptions, expand_options
+from holdfast.cli.options import Json, ScopeOptions, StoreOptions, expand_options
+from holdfast.cli.search_filters import SearchFilters
 from holdfast.cli.store_access import open_memory, warn_missing_vectors
 
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
@@ -27,7 +28,7 @@ def search(
     """
     text = " ".join(query)
     with open_memory(chosen) as memory:
-        hits = memory.search(text, **filters.search_kwargs(place))
+        hits = memory.search(text, **filters.keywords(), **place.scope_kwargs())
         warn_missing_vectors(memory, place.scope_kwargs())
     if as_json:
         print_json({"query": text, "hits": hits})
@@ -51,7 +52,7 @@ def explain(
     """Search, and show each part of each score and the evidence behind each result."""
     text = " ".join(query)
     with open_memory(chosen) as memory:
-        explained = memory.explain(text, record_id=record_id, **filters.search_kwargs(place))
+        explained = memory.explain(text, record_id=record_id, **filters.keywords(), **place.scope_kwargs())
         warn_missing_vectors(memory, place.scope_kwargs())
     if as_json:
         result = plain(explained)

@@ -122,8 +122,7 @@ async def _serve_until_stopped(
 ) -> None:
     from holdfast.gateway import server
     from holdfast.gateway.app import create_app
-    from holdfast.gateway.edge.http_metrics import Metrics
-    from holdfast.gateway.edge.tracing import TracedService
+    from holdfast.gateway.edge.observers import Metrics, TracedService
 
     metrics = Metrics()
     engine = await open_engine(

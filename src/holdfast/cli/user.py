@@ -19,7 +19,6 @@ from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.users import Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
-from holdfast.inputs import ScopeKwargs
 
 app = typer.Typer(help="Create users, rotate their keys, and revoke them.", rich_markup_mode=None)
 log = logging.getLogger("holdfast.cli")
@@ -42,7 +41,7 @@ def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
     """
     again = _rotate_command(chosen, name, space)
     with open_memory(chosen, create=True) as memory:
-        _print_key(_issue_key(memory, name, _scope_kwargs(space), again, rotate=False), again, as_json)
+        _print_key(_issue_key(memory, name, space, again, rotate=False), again, as_json)
 
 
 @app.command()
@@ -54,7 +53,7 @@ def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
     """
     again = _rotate_command(chosen, name, space)
     with open_memory(chosen) as memory:
-        _print_key(_issue_key(memory, name, _scope_kwargs(space), again, rotate=True), again, as_json)
+        _print_key(_issue_key(memory, name, space, again, rotate=True), again, as_json)
 
 
 @app.command()
@@ -68,7 +67,7 @@ def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = Fal
         raise UsageError("there is no terminal to ask on; add --yes")
     with open_memory(chosen) as memory:
         question = f"Revoke the key of {on_one_line(name)}?"
-        revoked = memory.revoke_user(name, **_scope_kwargs(space)) if yes or typer.confirm(question, err=True) else None
+        revoked = memory.revoke_user(name, space=space) if yes or typer.confirm(question, err=True) else None
     if as_json:
         print_json({"user": revoked})
     elif revoked is None:
@@ -83,9 +82,8 @@ def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = Fal
 @expand_options
 def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json: Json = False) -> None:
     """List users by name, with the dates of creation, of the current key and of revocation."""
-    where = _scope_kwargs(space)
     with open_memory(chosen) as memory:
-        found = iterate_pages(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, **where), limit)
+        found = iterate_pages(lambda limit, cursor: memory.users(limit=limit, cursor=cursor, space=space), limit)
         if as_json:
             print_json({"users": list(found)})
         else:
@@ -93,17 +91,13 @@ def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json
             print_each(map(_line, found), f"There are no users; `{create}` creates one.")
 
 
-def _scope_kwargs(space: str | None) -> ScopeKwargs:
-    return {} if space is None else {"space": space}
-
-
 def _rotate_command(chosen: StoreOptions, name: str, space: str | None) -> str:
     return suggest_command(chosen, "user rotate", name, space=space)
 
 
-def _issue_key(memory: holdfast.Memory, name: str, where: ScopeKwargs, again: str, *, rotate: bool) -> Issued:
+def _issue_key(memory: holdfast.Memory, name: str, space: str | None, again: str, *, rotate: bool) -> Issued:
     try:
-        return memory.rotate_user(name, **where) if rotate else memory.create_user(name, **where)
+        return memory.rotate_user(name, space=space) if rotate else memory.create_user(name, space=space)
     except UserExists:
         problem = f"there is a user {name!r:.80} already, or one who was revoked; `{again}` gives it a new key"
     except OutcomeUnknown:

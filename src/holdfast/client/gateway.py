@@ -19,12 +19,12 @@ from types import TracebackType
 from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar
 
 from holdfast.client.transport import Body, HttpReply, HttpTransport, NoResponse
+from holdfast.domain.checks import checked_real, checked_seconds, checked_whole
 from holdfast.domain.location import checked_url
-from holdfast.domain.numbers import checked_real, checked_seconds, checked_whole
 from holdfast.domain.scope import check_part
 from holdfast.domain.secret import Secret
 from holdfast.errors import HoldfastError, InvalidInput
-from holdfast.portal import Portal
+from holdfast.loops import Portal
 from holdfast.settings import read_gateway_client_settings
 
 P = ParamSpec("P")

@@ -14,9 +14,11 @@ from holdfast.runtime.gate import Call, Core
 def read_resolution(reader: Reader, scope: Scope, key: str | None) -> Resolution:
     """Resolve with keyed reads only: a company may have very many bindings, and a target per agent."""
     if key is not None:
-        return resolve(reader.bindings((key,)), (), scope.space, key, scope.agent)
-    targets = reader.targets([scope.space] if scope.agent is None else [scope.space, scope.agent])
-    return resolve(reader.bindings({each.binding_key for each in targets}), targets, scope.space, None, scope.agent)
+        return resolve(reader.bindings.find_all((key,)), (), scope.space, key, scope.agent)
+    targets = reader.bindings.targets([scope.space] if scope.agent is None else [scope.space, scope.agent])
+    return resolve(
+        reader.bindings.find_all({each.binding_key for each in targets}), targets, scope.space, None, scope.agent
+    )
 
 
 async def resolve_for_call(call: Call, key: str | None) -> Binding:

@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from holdfast.control import validation
 from holdfast.control.binding_resolution import read_resolution, require_provider, require_providers
+from holdfast.control.company_requests import CompanyRead, CompanyWrite, check_request
 from holdfast.control.dispatch import timeout_of
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Target, TargetKind, checked_key
+from holdfast.domain.arguments import IdempotencyKey, Rule, check_enum, whole_number
+from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Key, Target, TargetKind
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.contract import Capabilities, HookKind
 from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.operations import Attribution
-from holdfast.domain.scope import Scope, check_part
+from holdfast.domain.scope import Part, Scope
 from holdfast.domain.secret_references import check_references
 from holdfast.errors import (
     AccessDenied,
@@ -37,35 +39,67 @@ from holdfast.errors import (
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.provider import Provider, Providers
 from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.gate import Core, Write
 
+P = TypeVar("P")
+R = TypeVar("R")
 _MAX_NAMES_CHARS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class CreateBinding(Write[tuple[Binding, Event], Binding]):
-    """Create a binding; `BindingExists` if the key is taken. Hooks that are not named get their defaults."""
+def _check_provider(value: object, field_name: str) -> None:
+    if not isinstance(value, str):
+        raise InvalidInput(field_name, f"expected text, got {type(value).__name__}")
 
+
+def _check_hooks(hooks: object, field_name: str) -> None:
+    if not isinstance(hooks, Mapping):
+        raise InvalidInput(field_name, f"expected an object, got {type(hooks).__name__}")
+    for kind, on in hooks.items():
+        check_enum(kind, HookKind, field_name)
+        checked_flag(on, f"{field_name}.{kind}")
+
+
+ProviderKey = Annotated[str, Rule(_check_provider, "PROVIDER", 1, 128), "The key of the provider, such as local."]
+Config = Annotated[Mapping[str, Any], Rule(validation.check_data, "JSON")]
+Hooks = Annotated[Mapping[HookKind, bool], Rule(_check_hooks, "KIND=on|off")]
+
+
+class _BindingWrite(Write[P, R]):
+    """A change of one binding. A repeated call builds its result again, so no part of it is stored."""
+
+    __slots__ = ()
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
-    scope: Scope
+    whole_company: ClassVar[bool] = True
     key: str
-    provider: str
-    config: Mapping[str, Any] = field(default_factory=dict)
-    hooks: Mapping[HookKind, bool] = field(default_factory=dict)
-    enabled: bool = True
-    idempotency_key: str | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
-        if not isinstance(self.provider, str):
-            raise InvalidInput("provider", f"expected text, got {type(self.provider).__name__}")
-        validation.check_data(self.config, "config")
-        _check_hooks(self.hooks)
-        checked_flag(self.enabled, "enabled")
+        check_request(self)
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
+
+    def replay_state(self, result: R) -> dict[str, Any]:
+        return {}
+
+    def record_count(self, result: R) -> int:
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class CreateBinding(_BindingWrite[tuple[Binding, Event], Binding]):
+    """Create a binding to a provider; `BindingExists` if the key is taken."""
+
+    scope: Scope
+    key: Annotated[Key, "The key of the new binding."]
+    provider: ProviderKey
+    config: Annotated[
+        Config, "The provider's configuration. Give a secret as a reference: env://NAME or file://PATH."
+    ] = field(default_factory=dict)
+    hooks: Annotated[Hooks, "True or false by kind of hook; the others get their defaults."] = field(
+        default_factory=dict
+    )
+    enabled: Annotated[bool, "Serve calls from now on."] = True
+    idempotency_key: IdempotencyKey | None = None
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Binding, Event]:
         provider = require_providers(core).get(self.provider)
@@ -88,18 +122,12 @@ class CreateBinding(Write[tuple[Binding, Event], Binding]):
 
     def apply(self, transaction: Transaction, prepared: tuple[Binding, Event]) -> Binding:
         binding, event = prepared
-        transaction.add_binding(binding)
-        transaction.append_event(event)
+        transaction.bindings.add(binding)
+        transaction.events.append(event)
         return binding
-
-    def replay_state(self, result: Binding) -> dict[str, Any]:
-        return {"key": result.key}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
         return _require_binding(transaction, self.key)
-
-    def record_count(self, result: Binding) -> int:
-        return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,34 +142,21 @@ class _BindingChange:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateBinding(Write[_BindingChange, Binding]):
-    """Update a binding: replace its configuration, switch single hooks, enable or disable it."""
+class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
+    """Change a binding: replace its configuration, switch single hooks, enable or disable it."""
 
-    action: ClassVar[Action] = Action.MANAGE_BINDINGS
     scope: Scope
-    key: str
-    config: Mapping[str, Any] | None = None
-    hooks: Mapping[HookKind, bool] | None = None
-    enabled: bool | None = None
-    expected_revision: int | None = None
-    idempotency_key: str | None = None
+    key: Key
+    config: Annotated[Config | None, "Replaces the whole configuration."] = None
+    hooks: Annotated[Hooks | None, "Switches the hooks that it names."] = None
+    enabled: Annotated[bool | None, "Enable or disable it."] = None
+    expected_revision: Annotated[int | None, whole_number(1, 2**31 - 1), "Only if it is still at this revision."] = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
+        check_request(self)
         if self.config is None and self.hooks is None and self.enabled is None:
             raise InvalidInput("changes", "there is nothing to change; give config, hooks or enabled")
-        if self.config is not None:
-            validation.check_data(self.config, "config")
-        if self.hooks is not None:
-            _check_hooks(self.hooks)
-        if self.enabled is not None:
-            checked_flag(self.enabled, "enabled")
-        if self.expected_revision is not None:
-            checked_whole(self.expected_revision, "expected_revision", 1, 2**31 - 1)
-
-    def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
 
     async def prepare(self, core: Core, grant: Grant) -> _BindingChange:
         seen = await core.store.read(grant, lambda reader: _require_binding(reader, self.key))
@@ -176,36 +191,25 @@ class UpdateBinding(Write[_BindingChange, Binding]):
             created_at=there.created_at or prepared.now,
             updated_at=prepared.now,
         )
-        transaction.put_binding(changed)
+        transaction.bindings.replace(changed)
         for kind, details in _change_events(there, changed):
-            transaction.append_event(activity_event(prepared.core, prepared.grant, kind, self.key, details))
+            transaction.events.append(activity_event(prepared.core, prepared.grant, kind, self.key, details))
         return changed
-
-    def replay_state(self, result: Binding) -> dict[str, Any]:
-        return {"key": result.key}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Binding:
         return _require_binding(transaction, self.key)
 
-    def record_count(self, result: Binding) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class DeleteBinding(Write[tuple[datetime, Event], None]):
-    """Delete a binding and its targets. Its operations stay. Its agents fall back to the default binding, if any."""
+class DeleteBinding(_BindingWrite[tuple[datetime, Event], None]):
+    """Delete a binding and its targets. Its operations stay, and so does the data at an external provider.
 
-    action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    Its agents fall back to the default binding, if any.
+    """
+
     scope: Scope
-    key: str
-    idempotency_key: str | None = None
-
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
-
-    def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
+    key: Key
+    idempotency_key: IdempotencyKey | None = None
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[datetime, Event]:
         return core.clock.now(), activity_event(core, grant, EventKind.BINDING_DELETED, self.key)
@@ -213,36 +217,25 @@ class DeleteBinding(Write[tuple[datetime, Event], None]):
     def apply(self, transaction: Transaction, prepared: tuple[datetime, Event]) -> None:
         at, event = prepared
         _require_binding(transaction, self.key)
-        transaction.remove_binding(self.key, at)
-        transaction.append_event(event)
-
-    def replay_state(self, result: None) -> dict[str, Any]:
-        return {}
+        transaction.bindings.remove(self.key, at)
+        transaction.events.append(event)
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> None:
         return None
 
-    def record_count(self, result: None) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class SetTarget(Write[Event, Target]):
+class SetTarget(_BindingWrite[Event, Target]):
     """Bind a whole company (`target_id` is its own id) or one of its agents to a binding."""
 
-    action: ClassVar[Action] = Action.MANAGE_BINDINGS
     scope: Scope
     kind: TargetKind
-    target_id: str
-    key: str
-    idempotency_key: str | None = None
+    target_id: Part
+    key: Key
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        _check_target(self.scope, self.kind, self.target_id)
-        checked_key(self.key)
-
-    def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
+        _check_target(self)
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         kind = EventKind.DEFAULT_SET if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_SET
@@ -251,48 +244,41 @@ class SetTarget(Write[Event, Target]):
     def apply(self, transaction: Transaction, prepared: Event) -> Target:
         _require_binding(transaction, self.key)
         target = Target(self.kind, self.target_id, self.key)
-        if target not in transaction.targets((self.target_id,)):
-            transaction.set_target(target)
-            transaction.append_event(prepared)
+        if target not in transaction.bindings.targets((self.target_id,)):
+            transaction.bindings.set_target(target)
+            transaction.events.append(prepared)
         return target
-
-    def replay_state(self, result: Target) -> dict[str, Any]:
-        return {}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Target:
         return Target(self.kind, self.target_id, self.key)
 
-    def record_count(self, result: Target) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class ClearTarget(Write[tuple[Core, Grant], bool]):
+class ClearTarget(CompanyWrite[bool]):
     """Clear a target; True if there was one. An agent then uses the company's binding; a company has none."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
     kind: TargetKind
-    target_id: str
-    idempotency_key: str | None = None
+    target_id: Part
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        _check_target(self.scope, self.kind, self.target_id)
-
-    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, Grant]:
-        return core, grant
+        _check_target(self)
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> bool:
         core, grant = prepared
         bound = {
-            (target.kind, target.target_id): target.binding_key for target in transaction.targets((self.target_id,))
+            (target.kind, target.target_id): target.binding_key
+            for target in transaction.bindings.targets((self.target_id,))
         }
         key = bound.get((self.kind, self.target_id))
         if key is None:
             return False
-        transaction.clear_target(self.kind, self.target_id)
+        transaction.bindings.clear_target(self.kind, self.target_id)
         kind = EventKind.DEFAULT_CLEARED if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_CLEARED
-        transaction.append_event(activity_event(core, grant, kind, key, {"target": self.target_id}))
+        transaction.events.append(activity_event(core, grant, kind, key, {"target": self.target_id}))
         return True
 
     def replay_state(self, result: bool) -> dict[str, Any]:
@@ -306,83 +292,67 @@ class ClearTarget(Write[tuple[Core, Grant], bool]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListBindings(Read[None, BindingList]):
+class ListBindings(CompanyRead[None, BindingList]):
     """List bindings with their configurations, in which secrets are references."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
 
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
     def apply(self, reader: Reader, prepared: None) -> BindingList:
-        return BindingList(tuple(reader.bindings()), tuple(reader.targets()))
+        return BindingList(tuple(reader.bindings.find_all()), tuple(reader.bindings.targets()))
 
     def record_count(self, result: BindingList) -> int:
         return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)
-class GetBinding(Read[None, Binding]):
-    action: ClassVar[Action] = Action.READ_BINDINGS
-    scope: Scope
-    key: str
+class GetBinding(CompanyRead[None, Binding]):
+    """Get one binding by its key."""
 
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        checked_key(self.key)
+    action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
+    scope: Scope
+    key: Key
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
 
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
     def apply(self, reader: Reader, prepared: None) -> Binding:
         return _require_binding(reader, self.key)
 
-    def record_count(self, result: Binding) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class ListTargets(Read[None, tuple[Target, ...]]):
+class ListTargets(CompanyRead[None, tuple[Target, ...]]):
+    """List the targets of all bindings: the company, then agents."""
+
     action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
 
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
     def apply(self, reader: Reader, prepared: None) -> tuple[Target, ...]:
-        return tuple(reader.targets())
+        return tuple(reader.bindings.targets())
 
     def record_count(self, result: tuple[Target, ...]) -> int:
         return len(result)
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveBinding(Read[Core, ResolvedBinding]):
-    """Resolve the binding that would serve this scope, disabled ones included. Anyone who may act in it can ask."""
+class ResolveBinding(CompanyRead[Core, ResolvedBinding]):
+    """Resolve the binding that serves a scope, disabled ones included, with the rule that chose it.
+
+    Anyone who may act in the scope can ask.
+    """
 
     action: ClassVar[Action] = Action.RESOLVE_BINDING
     scope: Scope
-    key: str | None = None
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        validation.check_binding_key(self.key)
+    binding_key: Annotated[Key | None, "As if this binding were requested."] = None
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> ResolvedBinding:
-        found = read_resolution(reader, self.scope, self.key)
+        found = read_resolution(reader, self.scope, self.binding_key)
         if found.binding is None:
             return ResolvedBinding(found.source, found.checked)
         return ResolvedBinding(
@@ -399,14 +369,12 @@ class ResolveBinding(Read[Core, ResolvedBinding]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListProviders(Read[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
-    """List the installed providers with their configuration schemas."""
+class ListProviders(CompanyRead[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
+    """List the installed providers with their capabilities and configuration schemas."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[ProviderInfo, ...]:
         return tuple(map(provider_info, require_providers(core).list_providers()))
@@ -423,7 +391,7 @@ def provider_info(provider: Provider) -> ProviderInfo:
 
 
 def _require_binding(reader: Reader, key: str) -> Binding:
-    for binding in reader.bindings((key,)):
+    for binding in reader.bindings.find_all((key,)):
         return binding
     raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
 
@@ -463,19 +431,9 @@ def validate_config(providers: Providers, provider: Provider, config: Mapping[st
     return validated
 
 
-def _check_hooks(hooks: object) -> None:
-    if not isinstance(hooks, Mapping):
-        raise InvalidInput("hooks", f"expected an object, got {type(hooks).__name__}")
-    for kind, on in hooks.items():
-        validation.check_enum(kind, HookKind, "hooks")
-        checked_flag(on, f"hooks.{kind}")
-
-
-def _check_target(scope: Scope, kind: TargetKind, target_id: str) -> None:
-    validation.check_company(scope)
-    validation.check_enum(kind, TargetKind, "kind")
-    check_part("target_id", target_id)
-    if kind is TargetKind.COMPANY and target_id != scope.space:
+def _check_target(request: SetTarget | ClearTarget) -> None:
+    check_request(request)
+    if request.kind is TargetKind.COMPANY and request.target_id != request.scope.space:
         raise InvalidScope("target_id", "names another company; give the id of this company")
 
 

@@ -8,117 +8,90 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from holdfast.control import validation
+from holdfast.control.company_requests import CompanyPage, CompanyRead, check_request
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.bindings import checked_key
-from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE
+from holdfast.domain.arguments import GROUP, IdempotencyKey, text_rule, whole_number
+from holdfast.domain.bindings import Key
+from holdfast.domain.contract import DEFAULT_PAGE, Cursor, PageLimit, Since, Until
 from holdfast.domain.costs import (
     ANY_MODEL,
     MAX_FEE_MICROS,
     CostEventPage,
     CostGroup,
     CostSummary,
+    Currency,
     FinanceEvent,
     FinanceEventPage,
     FinanceKind,
     Price,
-    checked_currency,
 )
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import FinanceEventId
-from holdfast.domain.numbers import checked_flag, checked_whole
-from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.text import checked_text
+from holdfast.domain.scope import Part, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.usage import DEFAULT_CURRENCY
 from holdfast.errors import NotFound
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.cursors import Pagination
-from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.gate import Core, Write
 
 MAX_DESCRIPTION_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class SummarizeCosts(Read[None, CostSummary]):
-    """Summarize call costs by binding, agent, provider, model or UTC day, with the flat fees of the same period."""
+class SummarizeCosts(CompanyRead[None, CostSummary]):
+    """Summarize the costs of calls by binding, agent, provider, model or UTC day; and flat fees by provider."""
 
     action: ClassVar[Action] = Action.READ_COSTS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    group: CostGroup = CostGroup.BINDING
-    since: datetime | None = None
-    until: datetime | None = None
+    group: Annotated[CostGroup, "Sum by this."] = CostGroup.BINDING
+    since: Since | None = None
+    until: Until | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        validation.check_enum(self.group, CostGroup, "group")
+        CompanyRead.__post_init__(self)
         validation.check_span(self.since, self.until)
 
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
     def apply(self, reader: Reader, prepared: None) -> CostSummary:
-        lines = reader.cost_summary(self.group, self.since, self.until)
-        fees = reader.finance_summary(self.since, self.until)
+        lines = reader.costs.summary(self.group, self.since, self.until)
+        fees = reader.costs.finance_summary(self.since, self.until)
         return CostSummary(self.group, self.since, self.until, tuple(lines), tuple(fees))
 
     def record_count(self, result: CostSummary) -> int:
         return len(result.lines) + len(result.fees)
 
 
-class _PagedCosts(Pagination):
-    __slots__ = ()
-    scope: Scope
-
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        self._check_page(MAX_PAGE)
-
-    def _query(self) -> str:
-        return digest_of(type(self).__name__, self.scope.space)[:16]
-
-
 @dataclass(frozen=True, slots=True)
-class ListCostEvents(_PagedCosts, Read[None, CostEventPage]):
-    """List the ledger of metered calls, newest first."""
+class ListCostEvents(CompanyPage[None, CostEventPage]):
+    """List metered calls, newest first, each with its operation."""
 
     action: ClassVar[Action] = Action.READ_COSTS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    cursor: str | None = None
-    limit: int = DEFAULT_PAGE
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+    cursor: Cursor | None = None
+    limit: PageLimit = DEFAULT_PAGE
 
     def apply(self, reader: Reader, prepared: None) -> CostEventPage:
-        return CostEventPage(*self._page(reader.cost_events_page(self._before(), self.limit + 1)))
-
-    def record_count(self, result: CostEventPage) -> int:
-        return len(result.items)
+        return CostEventPage(*self._page(reader.costs.page(self._before(), self.limit + 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class ListFinanceEvents(_PagedCosts, Read[None, FinanceEventPage]):
+class ListFinanceEvents(CompanyPage[None, FinanceEventPage]):
     """List flat fees and invoices, newest first by when they were recorded, not by when they were due."""
 
     action: ClassVar[Action] = Action.READ_COSTS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    cursor: str | None = None
-    limit: int = DEFAULT_PAGE
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+    cursor: Cursor | None = None
+    limit: PageLimit = DEFAULT_PAGE
 
     def apply(self, reader: Reader, prepared: None) -> FinanceEventPage:
-        return FinanceEventPage(*self._page(reader.finance_events_page(self._before(), self.limit + 1)))
-
-    def record_count(self, result: FinanceEventPage) -> int:
-        return len(result.items)
+        return FinanceEventPage(*self._page(reader.costs.finance_page(self._before(), self.limit + 1)))
 
 
 class _Fee(NamedTuple):
@@ -129,34 +102,24 @@ class _Fee(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AddFinanceEvent(Write[_Fee, FinanceEvent]):
-    """Record a flat fee or an invoice; a credit is negative. `occurred_at` defaults to now."""
+    """Record a flat fee or an invoice, which belongs to no single call. A credit is negative."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    kind: FinanceKind
-    description: str
-    amount_micros: int
-    currency: str = DEFAULT_CURRENCY
-    occurred_at: datetime | None = None
-    binding: str | None = None
-    provider: str | None = None
-    external_invoice_id: str | None = None
-    estimated: bool = False
-    idempotency_key: str | None = None
+    kind: Annotated[FinanceKind, "The kind of fee."]
+    description: Annotated[str, text_rule(MAX_DESCRIPTION_CHARS), "What it is for."]
+    amount_micros: Annotated[int, whole_number(-MAX_FEE_MICROS, MAX_FEE_MICROS), "Millionths of the currency's unit."]
+    currency: Currency = DEFAULT_CURRENCY
+    occurred_at: Annotated[datetime | None, "When it is due; now by default."] = None
+    binding: Annotated[Key | None, "For this binding."] = None
+    provider: Annotated[Part | None, "Of this provider."] = None
+    external_invoice_id: Annotated[Part | None, "The invoice's id."] = None
+    estimated: Annotated[bool, "Not billed yet."] = False
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        validation.check_enum(self.kind, FinanceKind, "kind")
-        checked_text(self.description, "description", max_chars=MAX_DESCRIPTION_CHARS)
-        checked_whole(self.amount_micros, "amount_micros", -MAX_FEE_MICROS, MAX_FEE_MICROS)
-        checked_currency(self.currency)
-        validation.check_moment(self.occurred_at, "occurred_at")
-        if self.binding is not None:
-            checked_key(self.binding, "binding")
-        for name in ("provider", "external_invoice_id"):
-            if (value := getattr(self, name)) is not None:
-                check_part(name, value)
-        checked_flag(self.estimated, "estimated")
+        check_request(self)
 
     async def prepare(self, core: Core, grant: Grant) -> _Fee:
         fee_id = FinanceEventId(core.ids.new(ids.FINANCE_EVENT))
@@ -166,8 +129,8 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
 
     def apply(self, transaction: Transaction, prepared: _Fee) -> FinanceEvent:
         event = self._build_event(prepared.id, prepared.at)
-        transaction.add_finance(event)
-        transaction.append_event(prepared.event)
+        transaction.costs.add_finance(event)
+        transaction.events.append(prepared.event)
         return event
 
     def _build_event(self, fee_id: FinanceEventId, at: datetime) -> FinanceEvent:
@@ -197,18 +160,15 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListPrices(Read[None, tuple[Price, ...]]):
+class ListPrices(CompanyRead[None, tuple[Price, ...]]):
+    """List the prices per million tokens, by provider and model; `*` is any model of the provider."""
+
     action: ClassVar[Action] = Action.READ_COSTS
+    whole_company: ClassVar[bool] = True
     scope: Scope
 
-    def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
     def apply(self, reader: Reader, prepared: None) -> tuple[Price, ...]:
-        return tuple(reader.prices())
+        return tuple(reader.costs.prices())
 
     def record_count(self, result: tuple[Price, ...]) -> int:
         return len(result)
@@ -216,17 +176,16 @@ class ListPrices(Read[None, tuple[Price, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class SetPrice(Write[Event, Price]):
-    """Set the price of a provider's model for future calls. Past estimates do not change."""
+    """Set the price of a model's tokens for calls from now on, in millionths of the currency's unit."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    price: Price
-    idempotency_key: str | None = None
+    price: Annotated[Price, GROUP]
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        if not isinstance(self.price, Price):
-            raise validation.missing("price")
+        check_request(self)
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         price = self.price
@@ -234,9 +193,9 @@ class SetPrice(Write[Event, Price]):
         return activity_event(core, grant, EventKind.PRICE_SET, _price_name(price.provider, price.model), about)
 
     def apply(self, transaction: Transaction, prepared: Event) -> Price:
-        if self.price not in transaction.prices():
-            transaction.put_price(self.price)
-            transaction.append_event(prepared)
+        if self.price not in transaction.costs.prices():
+            transaction.costs.put_price(self.price)
+            transaction.events.append(prepared)
         return self.price
 
     def replay_state(self, result: Price) -> dict[str, Any]:
@@ -250,39 +209,37 @@ class SetPrice(Write[Event, Price]):
 
 
 @dataclass(frozen=True, slots=True)
-class RemovePrice(Write[Event, bool]):
+class RemovePrice(Write[Event, None]):
     """Delete the price of a provider's model; past estimates stay. `NotFound` if there was none."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    provider: str
-    model: str = ANY_MODEL
-    idempotency_key: str | None = None
+    provider: Annotated[Part, "The provider."]
+    model: Annotated[Part, "The model; * is any model of the provider."] = ANY_MODEL
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
-        check_part("provider", self.provider)
-        check_part("model", self.model)
+        check_request(self)
 
     async def prepare(self, core: Core, grant: Grant) -> Event:
         about = {"provider": self.provider, "model": self.model}
         return activity_event(core, grant, EventKind.PRICE_REMOVED, _price_name(self.provider, self.model), about)
 
-    def apply(self, transaction: Transaction, prepared: Event) -> bool:
-        if not transaction.remove_price(self.provider, self.model):
+    def apply(self, transaction: Transaction, prepared: Event) -> None:
+        if not transaction.costs.remove_price(self.provider, self.model):
             raise NotFound(
                 f"there is no price for {_price_name(self.provider, self.model)!r:.120} here; list the company's prices"
             )
-        transaction.append_event(prepared)
-        return True
+        transaction.events.append(prepared)
 
-    def replay_state(self, result: bool) -> dict[str, Any]:
+    def replay_state(self, result: None) -> dict[str, Any]:
         return {}
 
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> bool:
-        return True
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> None:
+        return None
 
-    def record_count(self, result: bool) -> int:
+    def record_count(self, result: None) -> int:
         return 1
 
 

@@ -2,105 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
-from holdfast.control import validation
+from holdfast.control.company_requests import CompanyPage, CompanyRead, CompanyWrite
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind, SourceKind
+from holdfast.domain.arguments import GROUP
+from holdfast.domain.contract import DEFAULT_PAGE, Cursor, PageLimit
 from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, HookDeliveryStatus
-from holdfast.domain.ids import DeliveryId, JobId, OperationId, checked_id
+from holdfast.domain.ids import DeliveryId, Id, JobId, OperationId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
-from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.errors import Conflict, NotFound
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.cursors import Pagination
-from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.gate import Core
 
 _DROPPED = "dropped_by_operator"
-_Prepared = tuple[Core, Grant]
 
 
 @dataclass(frozen=True, slots=True)
-class ListDeliveries(Pagination, Read[None, DeliveryPage]):
-    """List deliveries, newest first. The cursor is bound to the filter."""
+class ListDeliveries(CompanyPage[None, DeliveryPage]):
+    """List hook deliveries, newest first, one per destination. Retry or drop the dead ones."""
 
     action: ClassVar[Action] = Action.READ_DELIVERIES
     scope: Scope
-    filter: DeliveryFilter = field(default_factory=DeliveryFilter)
-    cursor: str | None = None
-    limit: int = DEFAULT_PAGE
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        _check_filter(self.filter)
-        self._check_page(MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+    filter: Annotated[DeliveryFilter, GROUP] = field(default_factory=DeliveryFilter)
+    cursor: Cursor | None = None
+    limit: PageLimit = DEFAULT_PAGE
 
     def apply(self, reader: Reader, prepared: None) -> DeliveryPage:
-        return DeliveryPage(*self._page(reader.deliveries_page(self.filter, self._before(), self.limit + 1)))
-
-    def _query(self) -> str:
-        values = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
-        return digest_of("deliveries", self.scope.given(), values)[:16]
-
-    def record_count(self, result: DeliveryPage) -> int:
-        return len(result.items)
+        return DeliveryPage(*self._page(reader.deliveries.page(self.filter, self._before(), self.limit + 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class GetDelivery(Read[None, Delivery]):
+class GetDelivery(CompanyRead[None, Delivery]):
+    """Get one delivery: its hook, destination and last result."""
+
     action: ClassVar[Action] = Action.READ_DELIVERIES
     scope: Scope
-    delivery_id: str
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        checked_id(self.delivery_id, "delivery_id")
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+    delivery_id: Id
 
     def apply(self, reader: Reader, prepared: None) -> Delivery:
         return _require_delivery(reader, self.delivery_id)
 
-    def record_count(self, result: Delivery) -> int:
-        return 1
-
-
-class _DeliveryChange(Write[_Prepared, Delivery]):
-    """A change to one delivery."""
-
-    __slots__ = ()
-    delivery_id: str
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        checked_id(self.delivery_id, "delivery_id")
-
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        return core, grant
-
-    def record_count(self, result: Delivery) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class RetryDelivery(_DeliveryChange):
+class RetryDelivery(CompanyWrite[Delivery]):
     """Retry a dead delivery with a new job, which has all its attempts again."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
     scope: Scope
-    delivery_id: str
+    delivery_id: Id
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> Delivery:
         core, grant = prepared
         found = _require_delivery(transaction, self.delivery_id)
         if found.status is HookDeliveryStatus.SKIPPED:
@@ -119,31 +76,31 @@ class RetryDelivery(_DeliveryChange):
 
 
 @dataclass(frozen=True, slots=True)
-class DropDelivery(_DeliveryChange):
+class DropDelivery(CompanyWrite[Delivery]):
     """Drop a dead or pending delivery. Its payload is deleted at once, and its job is cancelled."""
 
     action: ClassVar[Action] = Action.MANAGE_DELIVERIES
     scope: Scope
-    delivery_id: str
+    delivery_id: Id
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> Delivery:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> Delivery:
         core, grant = prepared
         found = _require_delivery(transaction, self.delivery_id)
         if found.status not in (HookDeliveryStatus.PENDING, HookDeliveryStatus.DEAD):
             raise Conflict(f"the delivery {found.id} is {found.status}; only a pending or dead delivery can be dropped")
         now = core.clock.now()
-        transaction.end_delivery(found.id, HookDeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
-        if (job := transaction.delivering(found.id)) is not None:
-            transaction.cancel_job(job.id, now)
-        transaction.append_event(activity_event(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
+        transaction.deliveries.end(found.id, HookDeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
+        if (job := transaction.jobs.find_for_delivery(found.id)) is not None:
+            transaction.jobs.cancel(job.id, now)
+        transaction.events.append(activity_event(core, grant, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to}))
         return _require_delivery(transaction, self.delivery_id)
 
 
 def revive_dead_delivery(core: Core, grant: Grant, transaction: Transaction, delivery: Delivery) -> bool:
     """Make a dead delivery pending again; return False if it is not dead."""
-    if not transaction.revive_delivery(delivery.id, core.clock.now()):
+    if not transaction.deliveries.revive(delivery.id, core.clock.now()):
         return False
-    transaction.append_event(activity_event(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
+    transaction.events.append(activity_event(core, grant, EventKind.DELIVERY_RETRIED, delivery.id, {"to": delivery.to}))
     return True
 
 
@@ -153,22 +110,11 @@ def queue_delivery(
     """Queue a job that delivers it."""
     cause = Cause(operation_id, delivery.binding, delivery.hook, delivery.source)
     job = NewJob(JobKind.DELIVER, delivery.scope, (delivery.id,), cause)
-    transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+    transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
 def _require_delivery(reader: Reader, delivery_id: str) -> Delivery:
-    found = reader.delivery(DeliveryId(delivery_id))
+    found = reader.deliveries.find(DeliveryId(delivery_id))
     if found is None:
         raise NotFound(f"there is no delivery {delivery_id!r:.80} in this company; list its deliveries")
     return found
-
-
-def _check_filter(criteria: DeliveryFilter) -> None:
-    if not isinstance(criteria, DeliveryFilter):
-        raise InvalidInput("filter", f"expected a DeliveryFilter, got {type(criteria).__name__}")
-    kinds = {"status": HookDeliveryStatus, "kind": HookKind, "source_kind": SourceKind}
-    for name, kind in kinds.items():
-        if (value := getattr(criteria, name)) is not None:
-            validation.check_enum(value, kind, name)
-    if criteria.to is not None:
-        checked_text(criteria.to, "to", max_chars=validation.MAX_NAME_CHARS)

@@ -60,7 +60,7 @@ async def _deliver(core: Core, job: Job) -> Effect | None:
         return lambda transaction: None
     delivery, payload = found
     if payload is None:
-        return lambda transaction: transaction.end_delivery(
+        return lambda transaction: transaction.deliveries.end(
             delivery.id, HookDeliveryStatus.DROPPED, core.clock.now(), _FORGOTTEN, None, tried=False
         )
     noted = _AttemptNotes()
@@ -83,17 +83,17 @@ def _record_failure(transaction: Transaction, job: Job, failure: Failure) -> Non
         reason = noted.reason or failure.code or _LOST
         if failure.last:
             ended = (HookDeliveryStatus.DEAD, failure.at, reason, noted.operation_id)
-            transaction.end_delivery(delivery_id, *ended, tried=True)
+            transaction.deliveries.end(delivery_id, *ended, tried=True)
         else:
-            transaction.note_attempt(delivery_id, failure.at, reason, noted.operation_id)
+            transaction.deliveries.note_attempt(delivery_id, failure.at, reason, noted.operation_id)
 
 
 def _load_delivery(reader: Reader, job: Job) -> tuple[Delivery, SourcePayload | None] | None:
     """Load the delivery and its payload; None if it has ended meanwhile."""
-    delivery = reader.delivery(job.record_ids[0]) if job.record_ids else None
+    delivery = reader.deliveries.find(job.record_ids[0]) if job.record_ids else None
     if delivery is None or delivery.status is not HookDeliveryStatus.PENDING:
         return None
-    return delivery, reader.payload_of(delivery.id)
+    return delivery, reader.deliveries.payload(delivery.id)
 
 
 def _make_attempt(delivery: Delivery, payload: SourcePayload, job: Job, noted: _AttemptNotes) -> _Attempt:
@@ -131,11 +131,11 @@ class _Attempt(CompositeRequest[None]):
 
     async def finish_if_cancelled(self, core: Core, call: Call) -> bool:
         """Return whether the delivery was dropped or forgotten meanwhile; if so, finish the job."""
-        delivery = await call.read(lambda reader: reader.delivery(self.delivery.id))
+        delivery = await call.read(lambda reader: reader.deliveries.find(self.delivery.id))
         if delivery is not None and delivery.status is HookDeliveryStatus.PENDING:
             return False
         call.attribute(asked=False)
-        await call.write(lambda transaction: transaction.finish(self.job, JobStatus.SUCCEEDED, core.clock.now()))
+        await call.write(lambda transaction: transaction.jobs.finish(self.job, JobStatus.SUCCEEDED, core.clock.now()))
         return True
 
     def finish_step(self, core: Core, call: Call) -> Callable[[Transaction], None]:
@@ -144,8 +144,8 @@ class _Attempt(CompositeRequest[None]):
         def end(transaction: Transaction) -> None:
             now = core.clock.now()
             ended = (HookDeliveryStatus.DELIVERED, now, None, call.operation_id)
-            transaction.end_delivery(self.delivery.id, *ended, tried=True)
-            transaction.finish(self.job, JobStatus.SUCCEEDED, now)
+            transaction.deliveries.end(self.delivery.id, *ended, tried=True)
+            transaction.jobs.finish(self.job, JobStatus.SUCCEEDED, now)
 
         return end
 
@@ -201,7 +201,8 @@ class _ToSubscriber(_Attempt):
         event = HookEvent(
             delivery.hook, delivery.scope, delivery.source, self.payload, delivery.hook.hook_id, delivery.binding
         )
-        await call.run_external(lambda: subscribers.deliver(name, event), also=self.finish_step(core, call))
+        call.add_effect(self.finish_step(core, call))
+        await call.run_external(lambda: subscribers.deliver(name, event))
 
 
 def build_capture_request(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:

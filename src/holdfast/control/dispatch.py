@@ -44,10 +44,11 @@ async def call_provider(
     provider = require_provider(core, binding)
     if needs is not None and not has_capability(provider.capabilities, needs):
         raise _capability_error(binding, needs)
+    if also is not None:
+        call.add_effect(also)
     if provider.outside:
-        return await _call_external(core, call, binding, work, check, needs, also, timeout_seconds)
-    beneath = call if also is None else call.run_nested(lambda transaction, _: also(transaction))
-    result = describe_response(await work(provider.open(binding.config, {}, beneath)))
+        return await _call_external(core, call, binding, work, check, needs, timeout_seconds)
+    result = describe_response(await work(provider.open(binding.config, {}, call)))
     return _build_result(call, binding, result)
 
 
@@ -58,7 +59,6 @@ async def _call_external(
     work: Callable[[Adapter], Awaitable[T]],
     check: Callable[[object, Bounds], ValidatedResponse[T]],
     needs: str | None,
-    also: Also | None,
     timeout_seconds: float | None,
 ) -> ProviderResponse[T]:
     outsiders = require_external_runner(core)
@@ -69,7 +69,7 @@ async def _call_external(
         # An adapter may have fewer capabilities than its provider, and they may change.
         if needs is not None and not has_capability(adapter.capabilities, needs):
             raise _capability_error(binding, needs)
-        call.mark_external_call()
+        call.entry.asked = True
         return work(adapter)
 
     async def request() -> ValidatedResponse[T]:
@@ -83,7 +83,7 @@ async def _call_external(
 
     def record(answer: ValidatedResponse[T]) -> ValidatedResponse[T]:
         call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
-        call.set_record_count(answer.touched)
+        call.entry.touched = answer.touched
         return answer
 
     def settle(transaction: Transaction, answer: ValidatedResponse[T]) -> None:
@@ -94,7 +94,7 @@ async def _call_external(
         call.attribute(mode=attribution_of(answer.usage))
         call.set_costs(costs)
 
-    return _build_result(call, binding, await call.run_external(request, settle, also))
+    return _build_result(call, binding, await call.run_external(request, settle))
 
 
 def _build_result(call: Call, binding: Binding, result: ValidatedResponse[T]) -> ProviderResponse[T]:

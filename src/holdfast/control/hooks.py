@@ -1,4 +1,4 @@
-"""Hooks: host events are delivered to memory and to subscribers, and runs are hydrated.
+"""Hooks: host events are delivered to memory and to subscribers.
 
 A hook goes to the binding that serves its scope and to each subscriber: one delivery each, recorded in the call's
 commit. A hook that is disabled at that binding goes to no one. Our own store captures it in the same commit; workers
@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from holdfast.control import response_validation, validation
+from holdfast.control import response_validation
 from holdfast.control.binding_resolution import read_resolution, require_providers
-from holdfast.control.deliveries import DropDelivery, GetDelivery, ListDeliveries, RetryDelivery, queue_delivery
+from holdfast.control.deliveries import queue_delivery
 from holdfast.control.delivery_worker import build_capture_request
 from holdfast.control.dispatch import call_provider
-from holdfast.control.hydration import Hydrate
+from holdfast.control.memory import CompanyCall
+from holdfast.control.validation import Payload, Source, check_source_company
 from holdfast.domain import ids
 from holdfast.domain.access import Action
-from holdfast.domain.bindings import Binding, Resolution
+from holdfast.domain.bindings import Binding, BindingKey, Resolution
 from holdfast.domain.contract import HookContext, HookKind, SourcePayload, SourceRef
 from holdfast.domain.hooks import (
     ANSWERED,
@@ -36,66 +37,53 @@ from holdfast.domain.hooks import (
     to_binding,
     to_subscriber,
 )
-from holdfast.domain.ids import DeliveryId, checked_id
+from holdfast.domain.ids import DeliveryId, Id
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, UnknownProvider
 from holdfast.ports import Transaction
-from holdfast.runtime.gate import Call, CompositeRequest, Core
+from holdfast.runtime.gate import Call, Core
 from holdfast.runtime.idempotency import digest_of
-
-__all__ = ["DropDelivery", "EmitHook", "GetDelivery", "Hydrate", "ListDeliveries", "RetryDelivery"]
 
 
 @dataclass(frozen=True, slots=True)
-class EmitHook(CompositeRequest[EmittedHook]):
-    """Emit an event. Its destinations are decided now; a disabled one is recorded as skipped.
+class EmitHook(CompanyCall[EmittedHook]):
+    """Emit an event. The binding that serves the scope captures it if that hook is enabled there.
 
-    `hook_id` is the event's own id, so emitting it again is safe; another payload under the same id is a conflict. A
-    skipped delivery that has been enabled since goes out when the hook is emitted again; until then its payload is not
-    stored.
+    Its destinations are decided now; a disabled one is recorded as skipped, without the payload. It goes out if the
+    hook is enabled and emitted again. Another payload under the same `hook_id` is a conflict.
     """
 
     action: ClassVar[Action] = Action.DELIVER_HOOK
     scope: Scope
-    kind: HookKind
-    hook_id: str
-    source: SourceRef
-    payload: SourcePayload
-    binding_key: str | None = None
-    triggered_at: datetime | None = None
-    actor_agent_id: str | None = None
-    run_id: str | None = None
+    kind: Annotated[HookKind, "The kind of hook, such as post_run_capture."]
+    hook_id: Annotated[Id, "The event's own id: emitted again, it is delivered once."]
+    source: Source
+    payload: Payload
+    binding_key: BindingKey | None = None
+    triggered_at: Annotated[datetime | None, "The time of the event; now by default."] = None
 
     def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        validation.check_enum(self.kind, HookKind, "kind")
+        CompanyCall.__post_init__(self)
         if self.kind in ANSWERED:
             raise InvalidInput("kind", f"{self.kind} carries no payload; call hydrate to get its preamble")
-        if self.source is None:
-            raise validation.missing("source")
-        validation.check_source(self.source, self.scope)
-        validation.check_payload(self.payload)
-        validation.check_binding_key(self.binding_key)
-        validation.check_moment(self.triggered_at, "triggered_at")
-        checked_id(self.hook_id, "hook_id")
-        for name in ("actor_agent_id", "run_id"):
-            if (value := getattr(self, name)) is not None:
-                checked_id(value, name)
+        check_source_company(self.source, self.scope)
 
     def attribution(self) -> Attribution:
         return Attribution(source=self.source)
 
     async def carry_out(self, core: Core, call: Call) -> EmittedHook:
         at = self.triggered_at or core.clock.now()
-        hook = HookContext(self.kind, self.hook_id, at, self.actor_agent_id, self.run_id)
+        hook = HookContext(self.kind, self.hook_id, at, self.scope.agent, self.scope.run)
         call.attribute(hook=hook)
         found = await call.read(lambda reader: read_resolution(reader, self.scope, self.binding_key))
         if found.binding is not None:
             call.attribute(binding=found.binding.key, provider=found.binding.provider)
         deliveries = self._build_deliveries(core, hook, found)
         existing = await call.read(
-            lambda reader: [reader.delivery_of(each.delivery.to, self.hook_id, self.scope) for each in deliveries]
+            lambda reader: [
+                reader.deliveries.find_by_hook(each.delivery.to, self.hook_id, self.scope) for each in deliveries
+            ]
         )
         for each, known in zip(deliveries, existing, strict=True):
             _check_same(each.delivery, known)
@@ -175,10 +163,12 @@ class EmitHook(CompositeRequest[EmittedHook]):
     def _store_delivery(self, core: Core, call: Call, transaction: Transaction, new: NewDelivery) -> Delivery:
         ended = new.delivery.status is HookDeliveryStatus.DELIVERED
         own = replace(new.delivery, operation_id=call.operation_id if ended else None)
-        put = transaction.add_delivery(NewDelivery(own, new.payload))
+        put = transaction.deliveries.add(NewDelivery(own, new.payload))
         if put.id != own.id:
             _check_same(own, put)
-            if not _needs_delivery(own, put) or not transaction.resume_delivery(put.id, NewDelivery(own, new.payload)):
+            if not _needs_delivery(own, put) or not transaction.deliveries.resume(
+                put.id, NewDelivery(own, new.payload)
+            ):
                 if ended and put.status is HookDeliveryStatus.DROPPED:
                     raise Conflict(f"the delivery {put.id} was forgotten meanwhile; nothing of it was stored")
                 return put  # a concurrent call was faster

@@ -9,15 +9,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from holdfast.control import validation
 from holdfast.control.binding_resolution import read_resolution
-from holdfast.control.memory import query_binding
+from holdfast.control.memory import CompanyCall, query_binding
 from holdfast.domain.access import Action
-from holdfast.domain.bindings import Binding, Resolution
-from holdfast.domain.contract import MAX_QUERY_CHARS, ContextBundle, HookContext, HookKind, Intent, QueryRequest
+from holdfast.domain.arguments import whole_number
+from holdfast.domain.bindings import Binding, BindingKey, Resolution
+from holdfast.domain.contract import ContextBundle, HookContext, HookKind, Intent, QueryRequest, QueryText
 from holdfast.domain.control import ProviderResponse
 from holdfast.domain.hooks import Hydration, skip_reason
 from holdfast.domain.hydration import (
@@ -31,13 +30,11 @@ from holdfast.domain.hydration import (
     MOST_SNIPPETS,
     preamble,
 )
-from holdfast.domain.ids import checked_id
-from holdfast.domain.numbers import checked_whole
+from holdfast.domain.ids import Id
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running_loop
-from holdfast.runtime.gate import Call, CompositeRequest, Core
+from holdfast.runtime.gate import Call, Core
 
 NOTHING_FOUND = "nothing_found"
 # The share of the time budget reserved for writing the operation row.
@@ -45,40 +42,30 @@ _FOR_THE_TRAIL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Hydrate(CompositeRequest[Hydration]):
-    """Query the provider that serves the scope for a run's preamble. Only the caller's own mistakes are raised."""
+class Hydrate(CompanyCall[Hydration]):
+    """Return a bounded preamble for a run within `budget_ms`, or none with a reason. It never stops the run.
+
+    The provider that serves the scope is queried. Only the caller's own mistakes are raised.
+    """
 
     action: ClassVar[Action] = Action.QUERY
     scope: Scope
-    query: str
-    hook_id: str | None = None
-    top_k: int = DEFAULT_SNIPPETS
-    max_chars: int = DEFAULT_CHARS
-    budget_ms: int = DEFAULT_BUDGET_MS
-    binding_key: str | None = None
-    triggered_at: datetime | None = None
-    actor_agent_id: str | None = None
-    run_id: str | None = None
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        checked_text(self.query, "query", max_chars=MAX_QUERY_CHARS)
-        checked_whole(self.top_k, "top_k", 1, MOST_SNIPPETS)
-        checked_whole(self.max_chars, "max_chars", LEAST_CHARS, MOST_CHARS)
-        checked_whole(self.budget_ms, "budget_ms", LEAST_BUDGET_MS, MOST_BUDGET_MS)
-        validation.check_binding_key(self.binding_key)
-        validation.check_moment(self.triggered_at, "triggered_at")
-        for name in ("hook_id", "actor_agent_id", "run_id"):
-            if (value := getattr(self, name)) is not None:
-                checked_id(value, name)
+    query: QueryText
+    hook_id: Annotated[Id | None, "The id of the event; the operation's id by default."] = None
+    top_k: Annotated[int, whole_number(1, MOST_SNIPPETS), "At most so many snippets."] = DEFAULT_SNIPPETS
+    max_chars: Annotated[int, whole_number(LEAST_CHARS, MOST_CHARS), "The longest preamble."] = DEFAULT_CHARS
+    budget_ms: Annotated[int, whole_number(LEAST_BUDGET_MS, MOST_BUDGET_MS), "The longest wait, in milliseconds."] = (
+        DEFAULT_BUDGET_MS
+    )
+    binding_key: BindingKey | None = None
 
     async def carry_out(self, core: Core, call: Call) -> Hydration:
         hook = HookContext(
             HookKind.PRE_RUN_HYDRATE,
             self.hook_id or call.operation_id,
-            self.triggered_at or core.clock.now(),
-            self.actor_agent_id,
-            self.run_id,
+            core.clock.now(),
+            self.scope.agent,
+            self.scope.run,
         )
         call.attribute(hook=hook)
         binding: Binding | None = None
@@ -91,7 +78,7 @@ class Hydrate(CompositeRequest[Hydration]):
                 reason = skip_reason(binding, HookKind.PRE_RUN_HYDRATE)
                 if binding is None or reason is not None:
                     # No provider was called, so this does not count as a query without an answer.
-                    call.fail(_refusal(found))
+                    call.entry.failure = _refusal(found)
                     key = None if binding is None else binding.key
                     call.attribute(asked=False)
                     return Hydration(call.operation_id, binding=key, reason=reason)
@@ -104,7 +91,7 @@ class Hydrate(CompositeRequest[Hydration]):
             failure = error
         else:
             return self._to_result(call, answer)
-        call.fail(failure)
+        call.entry.failure = failure
         return Hydration(call.operation_id, binding=None if binding is None else binding.key, reason=failure.code)
 
     async def _query_memory(self, core: Core, call: Call, binding: Binding) -> ProviderResponse[ContextBundle]:

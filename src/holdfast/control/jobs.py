@@ -5,73 +5,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from holdfast.control import validation
+from holdfast.control.company_requests import CompanyPage, CompanyRead, CompanyWrite
 from holdfast.control.deliveries import revive_dead_delivery
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.bindings import checked_key
-from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, HookKind
+from holdfast.domain.arguments import GROUP
+from holdfast.domain.contract import DEFAULT_PAGE, Cursor, PageLimit
 from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import HookDeliveryStatus
-from holdfast.domain.ids import DeliveryId, OperationId, checked_id
+from holdfast.domain.ids import DeliveryId, Id, OperationId
 from holdfast.domain.jobs import ControlJob, ControlJobPage, Job, JobFilter, JobKind, JobState, JobStatus
-from holdfast.domain.scope import Scope, check_part
-from holdfast.errors import Conflict, InvalidInput, NotFound
+from holdfast.domain.scope import Scope
+from holdfast.errors import Conflict, NotFound
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.cursors import Pagination
-from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.gate import Core
 
 _CANCELLED = "cancelled"
 _ENDED_BADLY = (JobStatus.FAILED, JobStatus.CANCELLED)
-_Prepared = tuple[Core, Grant]
 
 
 @dataclass(frozen=True, slots=True)
-class ListControlJobs(Pagination, Read[datetime, ControlJobPage]):
-    """List job attempts, newest first. The cursor is bound to the filter. `stuck` is judged by this process's clock."""
+class ListControlJobs(CompanyPage[datetime, ControlJobPage]):
+    """List background jobs, one row per attempt, newest first. All given filters must match."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
-    filter: JobFilter = field(default_factory=JobFilter)
-    cursor: str | None = None
-    limit: int = DEFAULT_PAGE
+    filter: Annotated[JobFilter, GROUP] = field(default_factory=JobFilter)
+    cursor: Cursor | None = None
+    limit: PageLimit = DEFAULT_PAGE
 
     def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        _check_filter(self.filter)
-        self._check_page(MAX_PAGE)
+        CompanyPage.__post_init__(self)
+        validation.check_span(self.filter.since, self.filter.until)
 
     async def prepare(self, core: Core, grant: Grant) -> datetime:
         return core.clock.now()
 
     def apply(self, reader: Reader, prepared: datetime) -> ControlJobPage:
-        found, cursor = self._page(reader.jobs_page(self.filter, prepared, self._before(), self.limit + 1))
+        found, cursor = self._page(reader.jobs.page(self.filter, prepared, self._before(), self.limit + 1))
         return ControlJobPage(_to_control_jobs(reader, found, prepared), cursor)
-
-    def _query(self) -> str:
-        given_kinds = self.filter.kinds
-        kinds = None if given_kinds is None else sorted(given_kinds)
-        values = [str(getattr(self.filter, each.name)) for each in fields(self.filter) if each.name != "kinds"]
-        return digest_of("jobs", self.scope.given(), kinds, values)[:16]
-
-    def record_count(self, result: ControlJobPage) -> int:
-        return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)
-class GetJob(Read[datetime, ControlJob]):
-    """Get one job attempt with its cause. `retry_of` is the previous attempt."""
+class GetJob(CompanyRead[datetime, ControlJob]):
+    """Get one job attempt, with its cause and progress. `retry_of` is the previous attempt."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
-    job_id: str
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        checked_id(self.job_id, "job_id")
+    job_id: Id
 
     async def prepare(self, core: Core, grant: Grant) -> datetime:
         return core.clock.now()
@@ -79,49 +63,29 @@ class GetJob(Read[datetime, ControlJob]):
     def apply(self, reader: Reader, prepared: datetime) -> ControlJob:
         return _require_job(reader, self.job_id, prepared)
 
-    def record_count(self, result: ControlJob) -> int:
-        return 1
-
-
-class _JobChange(Write[_Prepared, ControlJob]):
-    """A change to one job."""
-
-    __slots__ = ()
-    job_id: str
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        checked_id(self.job_id, "job_id")
-
-    async def prepare(self, core: Core, grant: Grant) -> _Prepared:
-        return core, grant
-
-    def record_count(self, result: ControlJob) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class RetryJob(_JobChange):
-    """Queue a new attempt of a failed or cancelled job, due at once. A delivery job's delivery is pending again too."""
+class RetryJob(CompanyWrite[ControlJob]):
+    """Queue a new attempt of a failed or cancelled job, due at once. Its delivery, if any, is pending again."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
-    job_id: str
+    job_id: Id
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> ControlJob:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> ControlJob:
         core, grant = prepared
         now = core.clock.now()
         found = _require_job(transaction, self.job_id, now)
-        again = transaction.retry_job(found.id, now) if found.retry_available else None
+        again = transaction.jobs.restart(found.id, now) if found.retry_available else None
         if again is None:
             raise Conflict(_retry_refusal(found))
         for delivery_id in _delivery_ids(found):
-            delivery = transaction.delivery(delivery_id)
+            delivery = transaction.deliveries.find(delivery_id)
             if delivery is None or not revive_dead_delivery(
                 core, grant, transaction, delivery
             ):  # a concurrent retry won
                 raise Conflict(_retry_refusal(found))
-        transaction.append_event(activity_event(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
+        transaction.events.append(activity_event(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
         return _require_job(transaction, again.id, now)
 
     async def finish(self, core: Core, result: ControlJob, operation_id: OperationId) -> ControlJob:
@@ -130,30 +94,30 @@ class RetryJob(_JobChange):
 
 
 @dataclass(frozen=True, slots=True)
-class CancelJob(_JobChange):
-    """Cancel a job; a running worker can no longer commit. Its delivery, if any, becomes dead and can be retried."""
+class CancelJob(CompanyWrite[ControlJob]):
+    """Cancel a job; a running worker can no longer commit it. Its delivery, if any, is dead and can be retried."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
     scope: Scope
-    job_id: str
+    job_id: Id
 
-    def apply(self, transaction: Transaction, prepared: _Prepared) -> ControlJob:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> ControlJob:
         core, grant = prepared
         now = core.clock.now()
         found = _require_job(transaction, self.job_id, now)
-        cancelled = transaction.cancel_job(found.id, now)
+        cancelled = transaction.jobs.cancel(found.id, now)
         if cancelled is None:
             raise Conflict(f"the job {found.id} is {found.status}; only a queued or running job can be cancelled")
         # A job that a worker has claimed counts as an attempt, whatever its outcome.
         tried = cancelled.started_at is not None
         for each in _delivery_ids(found):
-            transaction.end_delivery(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
-        transaction.append_event(activity_event(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
+            transaction.deliveries.end(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
+        transaction.events.append(activity_event(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
         return _require_job(transaction, found.id, now)
 
 
 def _require_job(reader: Reader, job_id: str, now: datetime) -> ControlJob:
-    found = reader.job(job_id)
+    found = reader.jobs.find(job_id)
     if found is None:
         raise NotFound(f"there is no job {job_id!r:.80} in this scope; list the jobs")
     return _to_control_jobs(reader, (found,), now)[0]
@@ -162,9 +126,9 @@ def _require_job(reader: Reader, job_id: str, now: datetime) -> ControlJob:
 def _to_control_jobs(reader: Reader, found: Sequence[Job], now: datetime) -> tuple[ControlJob, ...]:
     """Add each job's state and whether it can be retried. Nothing else decides that."""
     ended = [each for each in found if each.status in _ENDED_BADLY]
-    tried_again = reader.tried_again([each.id for each in ended])
+    tried_again = reader.jobs.retried_ids([each.id for each in ended])
     last = [each for each in ended if each.id not in tried_again]
-    dead = reader.dead_deliveries([carried for each in last for carried in _delivery_ids(each)])
+    dead = reader.deliveries.dead_letters([carried for each in last for carried in _delivery_ids(each)])
     retryable = {each.id for each in last if dead.issuperset(_delivery_ids(each))}
     return tuple(
         ControlJob(
@@ -187,23 +151,3 @@ def _retry_refusal(job: Job) -> str:
     if job.kind is not JobKind.DELIVER:
         return f"the job {job.id} was already retried; look at its later attempts"
     return f"the job {job.id} was already retried, or its delivery is not dead; look at the delivery"
-
-
-def _check_filter(criteria: JobFilter) -> None:
-    if not isinstance(criteria, JobFilter):
-        raise InvalidInput("filter", f"expected a JobFilter, got {type(criteria).__name__}")
-    for name in ("agent", "project", "issue", "run"):
-        if (value := getattr(criteria, name)) is not None:
-            check_part(name, value)
-    if criteria.binding is not None:
-        checked_key(criteria.binding, "binding")
-    if criteria.state is not None:
-        validation.check_enum(criteria.state, JobState, "state")
-    if criteria.hook is not None:
-        validation.check_enum(criteria.hook, HookKind, "hook")
-    if criteria.kinds is not None:
-        if not isinstance(criteria.kinds, frozenset):
-            raise InvalidInput("kinds", f"expected a frozenset, got {type(criteria.kinds).__name__}")
-        for kind in criteria.kinds:
-            validation.check_enum(kind, JobKind, "kinds")
-    validation.check_span(criteria.since, criteria.until)

@@ -3,104 +3,83 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
-from datetime import datetime
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 from holdfast.control import validation
+from holdfast.control.company_requests import CompanyPage, CompanyRead
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.bindings import checked_key
-from holdfast.domain.contract import DEFAULT_PAGE, MAX_PAGE, SourceKind
-from holdfast.domain.ids import checked_id
-from holdfast.domain.numbers import checked_flag
-from holdfast.domain.operations import (
-    MemoryMetrics,
-    Operation,
-    OperationFilter,
-    OperationPage,
-    OperationType,
-    Outcome,
-)
-from holdfast.domain.scope import Scope, check_part
-from holdfast.errors import InvalidInput, NotFound, StoreError
+from holdfast.domain.arguments import GROUP
+from holdfast.domain.contract import DEFAULT_PAGE, Cursor, PageLimit, Since, Until
+from holdfast.domain.ids import Id
+from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter, OperationPage
+from holdfast.domain.scope import Scope
+from holdfast.errors import NotFound, StoreError
 from holdfast.ports import Reader
-from holdfast.runtime.cursors import Pagination
-from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.idempotency import digest_of
-
-_KINDS: dict[str, Any] = {"source_kind": SourceKind, "type": OperationType, "action": Action, "outcome": Outcome}
+from holdfast.runtime.gate import Core
 
 
 @dataclass(frozen=True, slots=True)
-class ListOperations(Pagination, Read[None, OperationPage]):
-    """List operations, newest first. A cursor is valid only with the filter that it was issued for."""
+class ListOperations(CompanyPage[None, OperationPage]):
+    """List operations, newest first. All given filters must match."""
 
     action: ClassVar[Action] = Action.READ_OPERATIONS
     scope: Scope
-    filter: OperationFilter = field(default_factory=OperationFilter)
-    cursor: str | None = None
-    limit: int = DEFAULT_PAGE
+    filter: Annotated[OperationFilter, GROUP] = field(default_factory=OperationFilter)
+    cursor: Cursor | None = None
+    limit: PageLimit = DEFAULT_PAGE
 
     def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        _check_filter(self.filter)
-        self._check_page(MAX_PAGE)
+        CompanyPage.__post_init__(self)
+        validation.check_span(self.filter.since, self.filter.until)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> OperationPage:
-        return OperationPage(*self._page(reader.operations_page(self.filter, self._before(), self.limit + 1)))
-
-    def _query(self) -> str:
-        values = [str(getattr(self.filter, each.name)) for each in fields(self.filter)]
-        return digest_of("operations", self.scope.given(), values)[:16]
-
-    def record_count(self, result: OperationPage) -> int:
-        return len(result.items)
+        return OperationPage(*self._page(reader.operations.page(self.filter, self._before(), self.limit + 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class GetOperation(Read[None, Operation]):
+class GetOperation(CompanyRead[None, Operation]):
+    """Get one operation, with its source, usage and costs."""
+
     action: ClassVar[Action] = Action.READ_OPERATIONS
     scope: Scope
-    operation_id: str
-
-    def __post_init__(self) -> None:
-        validation.check_one_company(self.scope)
-        checked_id(self.operation_id, "operation_id")
+    operation_id: Id
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> Operation:
-        found = reader.operation(self.operation_id)
+        found = reader.operations.find(self.operation_id)
         if found is None:
             raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company; list its operations")
         return found
 
-    def record_count(self, result: Operation) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class GetMetrics(Read[None, MemoryMetrics]):
-    """Summarize how well memory served the company in a period."""
+class GetMetrics(CompanyRead[None, MemoryMetrics]):
+    """Summarize how well memory served: recall hits, empty queries, corrections, failures, counts per binding."""
 
     action: ClassVar[Action] = Action.READ_OPERATIONS
+    whole_company: ClassVar[bool] = True
     scope: Scope
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Since | None = None
+    until: Until | None = None
 
     def __post_init__(self) -> None:
-        validation.check_company(self.scope)
+        CompanyRead.__post_init__(self)
         validation.check_span(self.since, self.until)
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         await _flush_audit_rows(core)
 
     def apply(self, reader: Reader, prepared: None) -> MemoryMetrics:
-        return reader.metrics(self.since, self.until)
+        return reader.operations.metrics(self.since, self.until)
+
+    def record_count(self, result: MemoryMetrics) -> int:
+        return 0
 
 
 async def _flush_audit_rows(core: Core) -> None:
@@ -109,19 +88,4 @@ async def _flush_audit_rows(core: Core) -> None:
     Ignore a store that cannot be written: operators read the log exactly then.
     """
     with suppress(StoreError):
-        await core.store.audited()
-
-
-def _check_filter(criteria: OperationFilter) -> None:
-    if not isinstance(criteria, OperationFilter):
-        raise InvalidInput("filter", f"expected an OperationFilter, got {type(criteria).__name__}")
-    for name in ("agent", "project", "issue", "run"):
-        if (value := getattr(criteria, name)) is not None:
-            check_part(name, value)
-    if criteria.binding is not None:
-        checked_key(criteria.binding, "binding")
-    for name, kind in _KINDS.items():
-        if (value := getattr(criteria, name)) is not None:
-            validation.check_enum(value, kind, name)
-    checked_flag(criteria.of_memory, "of_memory")
-    validation.check_span(criteria.since, criteria.until)
+        await core.store.wait_for_audits()

@@ -1,8 +1,8 @@
 """Translates the library's verbs to the provider API, and responses back to the library's results.
 
-An external record becomes a memory; fields that its provider does not report get the defaults for external content.
-Filters are applied to the response as far as its fields allow. What the API cannot honour at all (`as_of`, a ranking
-method, a revision) is refused before the provider is called.
+How an external record becomes a hit or a memory is in `domain/contract_records.py`. Filters are applied to the response
+as far as its fields allow. What the API cannot honour at all (`as_of`, a ranking method, a revision) is refused before
+the provider is called.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from holdfast.control import post_filter, response_validation
 from holdfast.control.response_validation import Bounds, ValidatedResponse, matches_scope
 from holdfast.domain.bindings import Binding
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_HANDLES,
@@ -37,14 +38,13 @@ from holdfast.domain.contract import (
     SourceRef,
     WriteResult,
 )
+from holdfast.domain.contract_records import plane_of, to_hit, to_memory
 from holdfast.domain.forgetting import ForgetReceipt
-from holdfast.domain.ids import MemoryId, MessageId, OperationId
-from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust
+from holdfast.domain.ids import MessageId, OperationId
+from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane
 from holdfast.domain.reference_message import reference_message
-from holdfast.domain.results import Added, Hit, HitKind, Page, Recall, RememberResult
-from holdfast.domain.scope import FILTER_PARTS, Scope
-from holdfast.domain.search import SearchOptions
-from holdfast.domain.text import checked_text
+from holdfast.domain.results import Added, Hit, Page, Recall, RememberResult
+from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft
 from holdfast.errors import NotFound, ProviderMalformed
 from holdfast.ports.provider import Adapter, CorrectingAdapter
@@ -145,47 +145,42 @@ class AddTranslation(Translation[Add, tuple[str | None, ...]]):
         return tuple(kept["ids"])
 
 
-class _QueryTranslation(Translation[V, ContextBundle]):
+Q = TypeVar("Q", Search, RecallMemory)
+
+
+class _QueryTranslation(Translation[Q, ContextBundle]):
     """Turns a query's snippets into hits and post-filters them."""
 
     intent: ClassVar[Intent] = Intent.ANSWER
 
-    def query_parts(self) -> tuple[Scope, str, SearchOptions]:
-        raise NotImplementedError
-
     def unsupported_reason(self) -> str | None:
-        _, query, wanted = self.query_parts()
-        checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
-        return post_filter.unsupported_option(wanted)
+        checked_text(self.verb.query, "query", max_chars=MAX_QUERY_CHARS)
+        return post_filter.unsupported_option(self.verb.wanted)
+
+    def _scope(self) -> Scope:
+        return post_filter.narrow_scope(self.verb.scope, self.verb.wanted)
 
     async def ask(self, adapter: Adapter) -> Any:
-        scope, query, wanted = self.query_parts()
-        request = QueryRequest(self.binding.key, post_filter.narrow_scope(scope, wanted), query, MAX_TOP_K, self.intent)
-        return await adapter.query(request)
+        return await adapter.query(
+            QueryRequest(self.binding.key, self._scope(), self.verb.query, MAX_TOP_K, self.intent)
+        )
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ContextBundle]:
         return response_validation.bundle_validator(MAX_TOP_K)(answer, bounds)
 
     def hits(self, found: ContextBundle) -> list[Hit]:
-        scope, _, wanted = self.query_parts()
-        narrow = post_filter.narrow_scope(scope, wanted)
-        hits = [_to_hit(each, narrow, self.now) for each in found.snippets if matches_scope(each, scope)]
+        narrow, wanted = self._scope(), self.verb.wanted
+        hits = [to_hit(each, narrow, self.now) for each in found.snippets if matches_scope(each, self.verb.scope)]
         return [each for each in hits if post_filter.matches_options(each, wanted)][: wanted.top_k]
 
 
 class SearchTranslation(_QueryTranslation[Search]):
-    def query_parts(self) -> tuple[Scope, str, SearchOptions]:
-        return self.verb.scope, self.verb.query, self.verb.wanted
-
     def answer(self, found: ContextBundle, operation_id: OperationId) -> tuple[Hit, ...]:
         return tuple(self.hits(found))
 
 
 class RecallTranslation(_QueryTranslation[RecallMemory]):
     intent = Intent.AGENT_PREAMBLE
-
-    def query_parts(self) -> tuple[Scope, str, SearchOptions]:
-        return self.verb.scope, self.verb.query, self.verb.wanted
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
         chosen, omitted = choose_hits(self.hits(found), self.verb.wanted.top_k)
@@ -208,7 +203,7 @@ class GetTranslation(Translation[Get, Snippet | None]):
     def answer(self, found: Snippet | None, operation_id: OperationId) -> MemoryRecord:
         if found is None or not matches_scope(found, self.verb.scope):
             raise NotFound(f"there is no memory or message {self.verb.record_id!r:.80} in this scope")
-        return _to_memory(found, self.verb.scope, self.now)
+        return to_memory(found, self.verb.scope, self.now)
 
 
 class ListTranslation(Translation[List, ListPage]):
@@ -230,9 +225,9 @@ class ListTranslation(Translation[List, ListPage]):
 
     def answer(self, found: ListPage, operation_id: OperationId) -> Page:
         items = tuple(
-            _to_memory(each, self.verb.scope, self.now)
+            to_memory(each, self.verb.scope, self.now)
             for each in found.items
-            if post_filter.matches_list_filter(_plane_of(each), self.verb.wanted)
+            if post_filter.matches_list_filter(plane_of(each), self.verb.wanted)
         )
         cursor = None if found.next_cursor is None else encode_cursor(self.verb.query_digest(), found.next_cursor)
         return Page(items, cursor)
@@ -267,7 +262,7 @@ class RememberTranslation(Translation[Remember, RecordHandle]):
 
     def answer(self, found: RecordHandle, operation_id: OperationId) -> RememberResult:
         snippet = Snippet(found, self.verb.text, scope=self.verb.scope, metadata=dict(self.verb.metadata))
-        return RememberResult(_to_memory(snippet, self.verb.scope, self.now))
+        return RememberResult(to_memory(snippet, self.verb.scope, self.now))
 
     @staticmethod
     def replay_state(found: RecordHandle) -> dict[str, Any]:
@@ -299,7 +294,7 @@ class CorrectTranslation(Translation[Correct, RecordHandle]):
 
     def answer(self, found: RecordHandle, operation_id: OperationId) -> RememberResult:
         new = Snippet(found, self.verb.text, scope=self.verb.scope)
-        return RememberResult(replace(_to_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
+        return RememberResult(replace(to_memory(new, self.verb.scope, self.now), reason=self.verb.reason))
 
     replay_state = staticmethod(RememberTranslation.replay_state)
     from_replay = staticmethod(RememberTranslation.from_replay)
@@ -352,62 +347,3 @@ TRANSLATIONS: dict[type, type[Translation[Any, Any]]] = {
     Correct: CorrectTranslation,
     Forget: ForgetTranslation,
 }
-
-
-# --- records ----------------------------------------------------------------------------------------------------------
-
-
-def _record_scope(found: Snippet, asked: Scope) -> Scope:
-    """Return the record's scope, with parts that its provider does not report taken from the request."""
-    if found.scope is None:
-        return asked
-    unsaid = {name: getattr(asked, name) for name in FILTER_PARTS if getattr(found.scope, name) is None}
-    return replace(found.scope, **unsaid)
-
-
-def _plane_of(found: Snippet) -> Plane:
-    outside = found.source is not None and found.source.kind is SourceKind.EXTERNAL_DOCUMENT
-    return Plane.RESOURCE if outside else Plane.LONG_TERM
-
-
-def _text_metadata(found: Snippet) -> dict[str, str]:
-    return {name: value if isinstance(value, str) else str(value) for name, value in found.metadata.items()}
-
-
-def _to_hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
-    return Hit(
-        id=found.handle.record_id,
-        kind=HitKind.MEMORY,
-        text=found.text,
-        score=found.score or 0.0,
-        scope=_record_scope(found, asked),
-        evidence=(),
-        recorded_at=found.recorded_at or now,
-        sender=_text_metadata(found).get("sender"),
-        plane=_plane_of(found),
-        trust=Trust.LOW,
-        status=Status.ACCEPTED,
-        revision=1,
-        validity=ALWAYS,
-        source=None if found.source is None else found.source.external_ref,
-        metadata=_text_metadata(found),
-    )
-
-
-def _to_memory(found: Snippet, asked: Scope, now: datetime) -> MemoryRecord:
-    return MemoryRecord(
-        id=MemoryId(found.handle.record_id),
-        revision=1,
-        scope=_record_scope(found, asked),
-        plane=_plane_of(found),
-        text=found.text,
-        trust=Trust.LOW,
-        status=Status.ACCEPTED,
-        validity=ALWAYS,
-        recorded_at=found.recorded_at or now,
-        superseded_at=None,
-        source=None if found.source is None else found.source.external_ref,
-        author=found.handle.provider_key,
-        reason=None,
-        metadata=_text_metadata(found),
-    )

@@ -37,7 +37,7 @@ def route_verb(verb: Request[Any, R]) -> Request[Any, R]:
     """Wrap a memory verb so that the provider bound to its space serves it; return other verbs unchanged."""
     if type(verb) not in ROUTED or verb.scope.space == EVERYWHERE:
         return verb
-    return cast(Request[Any, R], RoutedVerb(verb.scope, verb, getattr(verb, "idempotency_key", None)))
+    return cast(Request[Any, R], RoutedVerb(verb.scope, verb, verb.idempotency_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,9 @@ class RoutedVerb(CompositeRequest[Any]):
             raise _capability_error(binding, problem)
         answer = await call_provider(core, call, binding, translation.ask, translation.check, needs=translation.needs)
         return translation.answer(answer.result, call.operation_id)
+
+    def record_count(self, result: Any) -> int:
+        return self.verb.record_count(result)
 
     def digest(self) -> str:
         return self.verb.digest() if isinstance(self.verb, Write) else super().digest()

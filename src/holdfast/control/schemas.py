@@ -9,42 +9,35 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from enum import Enum
+from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
 
-from holdfast.control.validation import MAX_NAME_CHARS
-from holdfast.domain.bindings import MAX_KEY_CHARS
+from holdfast.control.json_views import SCOPE_NAMES
+from holdfast.control.validation import MAX_NAME_CHARS, MAX_TYPE_CHARS
+from holdfast.domain.arguments import Argument, Rule
+from holdfast.domain.bindings import KEY_PATTERN, MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_SUMMARY_CHARS,
-    HookContext,
     HookKind,
     NewRecord,
-    Snippet,
+    RecordHandle,
     SourceKind,
+    SourcePayload,
     SourceRef,
-    Usage,
 )
 from holdfast.domain.ids import MAX_ID_CHARS
-from holdfast.domain.jobs import ControlJob, JobState
-from holdfast.domain.scope import MAX_PART_CHARS, Scope
+from holdfast.domain.scope import MAX_PART_CHARS
+from holdfast.runtime.verb_entry import Reach, VerbEntry
 
 MAX_FIELDS = 100
 MAX_METADATA = 32
 
-# The JSON names of a scope's parts, and their names here.
-PARTS: Mapping[str, str] = {
-    "agent_id": "agent",
-    "project_id": "project",
-    "issue_id": "issue",
-    "run_id": "run",
-    "subject_id": "subject",
-    "session_key": "conversation",
-    "namespace": "namespace",
-}
-# The inverse, for errors that name a field of ours.
-_NAMES: Mapping[str, str] = {ours: theirs for theirs, ours in PARTS.items()} | {
+# The JSON names of our fields, for errors.
+_NAMES: Mapping[str, str] = {
+    **SCOPE_NAMES,
     "space": "company_id",
     "binding": "binding_key",
     "target_id": "agent_id",
@@ -53,15 +46,17 @@ _NAMES: Mapping[str, str] = {ours: theirs for theirs, ours in PARTS.items()} | {
 _OF_SEVERAL = re.compile(r"handles\[(\d+)\]\.record_id")
 
 Part = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
-KEY_PATTERN = "^[a-z0-9][a-z0-9_-]*$"
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARS, pattern=KEY_PATTERN)]
 RecordId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
 Scalar = str | int | float | bool
 Filter = Annotated[dict[Part, Scalar], Field(max_length=MAX_METADATA)]
 Metadata = Annotated[dict[Part, Any], Field(max_length=MAX_METADATA)]
+Config = Annotated[dict[Part, Any], Field(max_length=MAX_FIELDS)]
+Hooks = dict[Annotated[HookKind, Field(strict=False)], bool]
+Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
 
 
-class Asked(BaseModel):
+class RequestModel(BaseModel):
     """A request."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -75,13 +70,13 @@ class Asked(BaseModel):
         return data
 
 
-class Answer(BaseModel):
+class ResponseModel(BaseModel):
     """A response."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Placed(Asked):
+class ScopedRequest(RequestModel):
     """A request with a scope in a company's memory, and optionally the binding to use."""
 
     agent_id: Part | None = Field(default=None, description="The agent whose memory it is.")
@@ -97,11 +92,7 @@ class Placed(Asked):
 
     def where(self) -> dict[str, Any]:
         """Return the parts of the scope as keyword arguments of our calls."""
-        return scope_parts({name: getattr(self, name) for name in PARTS})
-
-
-def scope_parts(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {PARTS[name]: value for name, value in values.items() if name in PARTS and value is not None}
+        return {part: value for part, name in SCOPE_NAMES.items() if (value := getattr(self, name)) is not None}
 
 
 def json_name(field: str) -> str:
@@ -111,10 +102,7 @@ def json_name(field: str) -> str:
     return "record_ids" if field == "handles" else _NAMES.get(field, field)
 
 
-# --- sources, hooks, scopes -----------------------------------------------------------------------------------------
-
-
-class SourceGiven(Asked):
+class SourceRequest(RequestModel):
     """The source of a memory."""
 
     kind: SourceKind = Field(strict=False)
@@ -125,200 +113,75 @@ class SourceGiven(Asked):
     activity_id: RecordId | None = None
     external_ref: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)] | None = None
 
-    def source(self, space: str) -> SourceRef:
-        return SourceRef(
-            self.kind,
-            space,
-            self.issue_id,
-            self.comment_id,
-            self.document_key,
-            self.run_id,
-            self.activity_id,
-            self.external_ref,
-        )
+
+class PayloadRequest(RequestModel):
+    """The content of an event: a text, a structured object, or both."""
+
+    text: Content | None = None
+    mime_type: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TYPE_CHARS)] | None = None
+    metadata: Metadata = Field(default_factory=dict)
+    object: dict[str, Any] | None = None
 
 
-class SourceTold(Answer):
-    kind: SourceKind
-    issue_id: str | None = None
-    comment_id: str | None = None
-    document_key: str | None = None
-    run_id: str | None = None
-    activity_id: str | None = None
-    external_ref: str | None = None
-
-    @classmethod
-    def of(cls, found: SourceRef) -> SourceTold:
-        return cls(
-            kind=found.kind,
-            issue_id=found.issue_id,
-            comment_id=found.comment_id,
-            document_key=found.document_key,
-            run_id=found.run_id,
-            activity_id=found.activity_id,
-            external_ref=found.external_ref,
-        )
-
-
-class HookTold(Answer):
-    """The hook that triggered something."""
-
-    kind: HookKind
-    hook_id: str
-    triggered_at: str
-    actor_agent_id: str | None = None
-    run_id: str | None = None
-
-    @classmethod
-    def of(cls, found: HookContext) -> HookTold:
-        return cls(
-            kind=found.kind,
-            hook_id=found.hook_id,
-            triggered_at=found.triggered_at.isoformat(),
-            actor_agent_id=found.actor_agent_id,
-            run_id=found.run_id,
-        )
-
-
-class ScopeTold(Answer):
-    company_id: str
-    agent_id: str | None = None
-    subject_id: str | None = None
-    project_id: str | None = None
-    issue_id: str | None = None
-    run_id: str | None = None
-    session_key: str | None = None
-    namespace: str | None = None
-
-    @classmethod
-    def of(cls, found: Scope) -> ScopeTold:
-        return cls(company_id=found.space, **{theirs: getattr(found, ours) for theirs, ours in PARTS.items()})
-
-
-class UsageTold(Answer):
-    """The usage of one call as its provider reported it. Cents are a decimal number as text."""
-
-    provider: str
-    biller: str | None
-    model: str | None
-    billing_type: str
-    attribution_mode: str
-    input_tokens: int
-    cached_input_tokens: int
-    output_tokens: int
-    embedding_tokens: int
-    cost_cents: str | None
-    currency: str
-    latency_ms: float | None
-
-    @classmethod
-    def of(cls, found: Usage) -> UsageTold:
-        return cls(
-            provider=found.provider,
-            biller=found.biller,
-            model=found.model,
-            billing_type=found.billing_type,
-            attribution_mode=found.attribution_mode,
-            input_tokens=found.input_tokens,
-            cached_input_tokens=found.cached_input_tokens,
-            output_tokens=found.output_tokens,
-            embedding_tokens=found.embedding_tokens,
-            cost_cents=None if found.cost_cents is None else format(found.cost_cents, "f"),
-            currency=found.currency,
-            latency_ms=found.latency_ms,
-        )
-
-
-# --- records ----------------------------------------------------------------------------------------------------------
-
-
-class RecordGiven(Asked):
+class RecordRequest(RequestModel):
     """A fact, preference or decision to store as it is."""
 
-    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
+    text: Content
     summary: Annotated[str, StringConstraints(min_length=1, max_length=MAX_SUMMARY_CHARS)] | None = None
     metadata: Metadata = Field(default_factory=dict)
 
-    def record(self) -> NewRecord:
-        return NewRecord(self.text, self.summary, self.metadata)
+
+# --- derived requests -------------------------------------------------------------------------------------------------
+
+# Types that are written otherwise in JSON; and dictionaries, by the name of their argument.
+_JSON_TYPES: Mapping[Any, Any] = {
+    datetime: Annotated[str, StringConstraints(max_length=64)],
+    RecordHandle: RecordId,
+    SourceRef: SourceRequest,
+    SourcePayload: PayloadRequest,
+    NewRecord: RecordRequest,
+}
+_JSON_OBJECTS: Mapping[str, Any] = {
+    "metadata": Metadata,
+    "metadata_filter": Filter | None,
+    "config": Config,
+    "hooks": Hooks,
+}
 
 
-class SnippetTold(Answer):
-    """A record: `text` is what somebody stored, and data, whatever it says."""
-
-    record_id: str
-    provider_key: str
-    text: str
-    summary: str | None = None
-    score: float | None = None
-    source: SourceTold | None = None
-    scope: ScopeTold | None = None
-    recorded_at: str | None = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
-
-    @classmethod
-    def of(cls, found: Snippet) -> SnippetTold:
-        return cls(
-            record_id=found.handle.record_id,
-            provider_key=found.handle.provider_key,
-            text=found.text,
-            summary=found.summary,
-            score=found.score,
-            source=None if found.source is None else SourceTold.of(found.source),
-            scope=None if found.scope is None else ScopeTold.of(found.scope),
-            recorded_at=to_iso(found.recorded_at),
-            metadata=dict(found.metadata),
-        )
+def request_model(
+    name: str, entry: VerbEntry, shown: Mapping[str, tuple[Any, Any]], explained: str | None = None
+) -> type[RequestModel]:
+    """Return the model of a verb's request with these fields, and those of its scope if it is called in one."""
+    base = RequestModel if entry.reach is Reach.COMPANY else ScopedRequest
+    own: dict[str, Any] = {field: kind for field, kind in shown.items() if field not in base.model_fields}
+    return create_model(name, __base__=base, __doc__=explained, **own)
 
 
-# --- jobs -------------------------------------------------------------------------------------------------------------
+def request_field(argument: Argument, explained: str | None = None) -> tuple[Any, Any]:
+    """Return an argument as a field of a model: its type in JSON, and its default, limits and help."""
+    kind = json_type_of(argument)
+    about: dict[str, Any] = {"description": explained or argument.help or None}
+    if isinstance(argument.type, type) and issubclass(argument.type, Enum):
+        about["strict"] = False
+    if argument.name == "metadata_filter":
+        about["default"] = None
+    elif not argument.required:
+        about |= {"default_factory": dict} if isinstance(argument.default, dict) else {"default": argument.default}
+    return kind | None if argument.optional else kind, Field(**about)
 
 
-class JobTold(Answer):
-    """One attempt of a background job. `state` is `stuck` if its lease expired while it was running; `retry_available`
-    is true if it is the last attempt, failed or was cancelled, and an operator may retry it."""
-
-    job_id: str
-    kind: str
-    state: JobState
-    attempt: int
-    retry_of: str | None
-    retry_available: bool
-    done: int
-    total: int
-    error: str | None
-    scope: ScopeTold
-    binding_key: str | None
-    operation_id: str | None
-    hook: HookTold | None
-    source: SourceTold | None
-    submitted_at: str
-    started_at: str | None
-    finished_at: str | None
-
-    @classmethod
-    def of(cls, found: ControlJob) -> JobTold:
-        cause = found.cause
-        return cls(
-            job_id=found.id,
-            kind=found.kind,
-            state=found.state,
-            attempt=found.attempt,
-            retry_of=found.retry_of,
-            retry_available=found.retry_available,
-            done=found.done,
-            total=found.total,
-            error=found.error,
-            scope=ScopeTold.of(found.scope),
-            binding_key=None if cause is None else cause.binding,
-            operation_id=None if cause is None else cause.operation_id,
-            hook=None if cause is None or cause.hook is None else HookTold.of(cause.hook),
-            source=None if cause is None or cause.source is None else SourceTold.of(cause.source),
-            submitted_at=found.created_at.isoformat(),
-            started_at=to_iso(found.started_at),
-            finished_at=to_iso(found.finished_at),
-        )
+def json_type_of(argument: Argument) -> Any:
+    """Return the type of an argument in JSON, with its limits."""
+    return _JSON_OBJECTS.get(argument.name) or _with_limits(argument.type, argument.rule)
 
 
-def to_iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+def _with_limits(kind: Any, rule: Rule | None) -> Any:
+    if kind in _JSON_TYPES:
+        return _JSON_TYPES[kind]
+    limits = {} if rule is None else rule.limits
+    if get_origin(kind) in (tuple, frozenset):
+        return Annotated[list[_with_limits(get_args(kind)[0], None)], Field(**limits)]  # type: ignore[misc]
+    if not limits:
+        return kind
+    return Annotated[kind, StringConstraints(**limits) if kind is str else Field(**limits)]

@@ -1,14 +1,17 @@
-"""Validates the control plane's requests before any provider is called. Each error names its field."""
+"""Checks of the control plane's requests before any provider is called. Each error names its field.
+
+The types at the end are those of arguments with a structure of their own.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from enum import Enum
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
-from holdfast.domain.bindings import checked_key
+from holdfast.domain.arguments import Rule, check_enum, check_moment
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_HANDLES,
@@ -21,15 +24,10 @@ from holdfast.domain.contract import (
     SourceKind,
     SourcePayload,
     SourceRef,
-    is_cursor,
 )
 from holdfast.domain.ids import checked_id
-from holdfast.domain.numbers import checked_seconds
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.domain.text import checked_text
-from holdfast.errors import InvalidCursor, InvalidInput, InvalidScope, InvalidText, InvalidTimestamp
-
-E = TypeVar("E", bound=Enum)
+from holdfast.errors import InvalidInput, InvalidScope, InvalidText, InvalidTimestamp
 
 MAX_OBJECT_CHARS = 100_000  # of an object, as JSON
 MAX_DATA_CHARS = 65_536  # of metadata, as JSON
@@ -51,50 +49,45 @@ def check_one_company(scope: Scope) -> None:
         raise InvalidScope("space", "name one company")
 
 
-def check_binding_key(key: str | None) -> None:
-    if key is not None:
-        checked_key(key, "binding_key")
-
-
-def check_source(source: SourceRef | None, scope: Scope) -> None:
+def check_source(source: object, field: str) -> None:
     if source is None:
-        return
+        raise InvalidInput(field, "is missing; give the kind of source, such as manual_note")
     if not isinstance(source, SourceRef):
-        raise InvalidInput("source", f"expected a SourceRef, got {type(source).__name__}")
-    check_enum(source.kind, SourceKind, "source.kind")
-    if source.space != scope.space:
-        raise InvalidScope("source.space", "names another company; a source must belong to the company of its scope")
+        raise InvalidInput(field, f"expected a SourceRef, got {type(source).__name__}")
+    check_enum(source.kind, SourceKind, f"{field}.kind")
     for name in ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref"):
         if (value := getattr(source, name)) is not None:
-            checked_text(value, f"source.{name}", max_chars=MAX_NAME_CHARS)
+            checked_text(value, f"{field}.{name}", max_chars=MAX_NAME_CHARS)
 
 
-def check_payload(payload: SourcePayload) -> None:
+def check_source_company(source: SourceRef | None, scope: Scope) -> None:
+    if source is not None and source.space != scope.space:
+        raise InvalidScope("source.space", "names another company; a source must belong to the company of its scope")
+
+
+def check_payload(payload: object, field: str) -> None:
     if not isinstance(payload, SourcePayload):
-        raise InvalidInput("payload", f"expected a SourcePayload, got {type(payload).__name__}")
+        raise InvalidInput(field, f"expected a SourcePayload, got {type(payload).__name__}")
     if payload.text is None and payload.object is None:
-        raise InvalidInput("payload", "is empty; give a text, an object, or both")
+        raise InvalidInput(field, "is empty; give a text, an object, or both")
     if payload.text is not None:
-        checked_text(payload.text, "payload.text", max_chars=MAX_CONTENT_CHARS)
+        checked_text(payload.text, f"{field}.text", max_chars=MAX_CONTENT_CHARS)
     if payload.mime_type is not None:
-        checked_text(payload.mime_type, "payload.mime_type", max_chars=MAX_TYPE_CHARS)
-    check_data(payload.metadata, "payload.metadata")
+        checked_text(payload.mime_type, f"{field}.mime_type", max_chars=MAX_TYPE_CHARS)
+    check_data(payload.metadata, f"{field}.metadata")
     if payload.object is not None:
-        check_data(payload.object, "payload.object", MAX_OBJECT_CHARS)
+        check_data(payload.object, f"{field}.object", MAX_OBJECT_CHARS)
 
 
-def check_hook(hook: HookContext | None) -> None:
-    if hook is None:
-        return
+def check_hook(hook: object, field: str) -> None:
     if not isinstance(hook, HookContext):
-        raise InvalidInput("hook", f"expected a HookContext, got {type(hook).__name__}")
-    check_enum(hook.kind, HookKind, "hook.kind")
-    checked_id(hook.hook_id, "hook.hook_id")
-    if not isinstance(hook.triggered_at, datetime) or hook.triggered_at.utcoffset() is None:
-        raise InvalidTimestamp("hook.triggered_at", "must be a datetime with a UTC offset")
+        raise InvalidInput(field, f"expected a HookContext, got {type(hook).__name__}")
+    check_enum(hook.kind, HookKind, f"{field}.kind")
+    checked_id(hook.hook_id, f"{field}.hook_id")
+    check_moment(hook.triggered_at, f"{field}.triggered_at")
     for name in ("actor_agent_id", "run_id"):
         if (value := getattr(hook, name)) is not None:
-            checked_id(value, f"hook.{name}")
+            checked_id(value, f"{field}.{name}")
 
 
 def check_data(value: object, field: str, most: int = MAX_DATA_CHARS) -> None:
@@ -114,20 +107,19 @@ def check_data(value: object, field: str, most: int = MAX_DATA_CHARS) -> None:
     checked_text(written, field)
 
 
-def check_filter(value: object) -> None:
+def check_filter(value: Any, field: str) -> None:
     """Require a metadata filter: scalar values by name."""
-    check_data(value, "metadata_filter")
-    assert isinstance(value, Mapping)
+    check_data(value, field)
     for name, wanted in value.items():
         if not isinstance(wanted, str | int | float | bool):
-            raise InvalidInput(f"metadata_filter.{name:.40}", "must be a text, a number, or true or false")
+            raise InvalidInput(f"{field}.{name:.40}", "must be a text, a number, or true or false")
 
 
-def check_records(records: object) -> None:
+def check_records(records: object, field: str) -> None:
     if not isinstance(records, tuple) or not 1 <= len(records) <= MAX_RECORDS:
-        raise InvalidInput("records", f"give from 1 to {MAX_RECORDS} records")
+        raise InvalidInput(field, f"give from 1 to {MAX_RECORDS} records")
     for at, record in enumerate(records):
-        place = f"records[{at}]"
+        place = f"{field}[{at}]"
         if not isinstance(record, NewRecord):
             raise InvalidInput(place, f"expected a NewRecord, got {type(record).__name__}")
         checked_text(record.text, f"{place}.text", max_chars=MAX_CONTENT_CHARS)
@@ -136,46 +128,44 @@ def check_records(records: object) -> None:
         check_data(record.metadata, f"{place}.metadata")
 
 
-def check_handle(handle: object, field: str = "handle") -> None:
+def check_handle(handle: object, field: str) -> None:
     if not isinstance(handle, RecordHandle):
         raise InvalidInput(field, f"expected a RecordHandle, got {type(handle).__name__}")
     checked_text(handle.provider_key, f"{field}.provider_key", max_chars=256)
     checked_text(handle.record_id, f"{field}.record_id", max_chars=MAX_NAME_CHARS)
 
 
-def check_handles(handles: Sequence[Any]) -> None:
+def check_handles(handles: object, field: str) -> None:
     if not isinstance(handles, tuple) or not 1 <= len(handles) <= MAX_HANDLES:
-        raise InvalidInput("handles", f"give from 1 to {MAX_HANDLES} handles")
+        raise InvalidInput(field, f"give from 1 to {MAX_HANDLES} handles")
     for at, handle in enumerate(handles):
-        check_handle(handle, f"handles[{at}]")
-
-
-def check_enum(value: object, kind: type[E], field: str) -> None:
-    if not isinstance(value, kind):
-        raise InvalidInput(field, f"must be one of {', '.join(str(each.value) for each in kind)}")
-
-
-def check_moment(value: object, field: str) -> None:
-    if value is not None and (not isinstance(value, datetime) or value.utcoffset() is None):
-        raise InvalidTimestamp(field, "must be a datetime with a UTC offset")
-
-
-def check_cursor(value: object) -> None:
-    if value is not None and not is_cursor(value):
-        raise InvalidCursor("cursor", "is malformed; pass on the `next_cursor` of a page unchanged")
-
-
-def check_seconds(value: object) -> None:
-    if value is not None:
-        checked_seconds(value, "timeout_seconds")
-
-
-def missing(field: str) -> InvalidInput:
-    return InvalidInput(field, "is missing")
+        check_handle(handle, f"{field}[{at}]")
 
 
 def check_span(since: datetime | None, until: datetime | None) -> None:
-    check_moment(since, "since")
-    check_moment(until, "until")
     if since is not None and until is not None and since >= until:
         raise InvalidTimestamp("until", "must be later than since")
+
+
+Source = Annotated[
+    SourceRef, Rule(check_source, "JSON"), "Its origin: a kind, such as manual_note, or its fields as a dictionary."
+]
+Payload = Annotated[
+    SourcePayload,
+    Rule(check_payload, "JSON"),
+    "The content: a text, or a dictionary with `text`, `mime_type`, `metadata` and `object`.",
+]
+Hook = Annotated[HookContext, Rule(check_hook, "JSON"), "The hook that triggered it."]
+Metadata = Annotated[Mapping[str, Any], Rule(check_data, "JSON"), "Further data about it, by name."]
+MetadataFilter = Annotated[
+    Mapping[str, Any], Rule(check_filter, "JSON"), "Only records whose metadata has these values."
+]
+Records = Annotated[
+    tuple[NewRecord, ...],
+    Rule(check_records, "JSON", 1, MAX_RECORDS),
+    "Texts, or dictionaries with `text`, `summary` and `metadata`.",
+]
+Handle = Annotated[RecordHandle, Rule(check_handle, "ID"), "The id of the record."]
+Handles = Annotated[
+    tuple[RecordHandle, ...], Rule(check_handles, "ID", 1, MAX_HANDLES), "The ids of the records, or one id."
+]

@@ -1,22 +1,38 @@
-"""Parses the control plane's arguments: sources, payloads, records. Errors name the field."""
+"""Parses the control plane's arguments: sources, payloads, records, ids, hooks. Errors name the field."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
-from holdfast.domain.contract import NewRecord, SourceKind, SourcePayload, SourceRef
+from holdfast.domain.contract import (
+    ANY_PROVIDER,
+    HookKind,
+    NewRecord,
+    RecordHandle,
+    SourceKind,
+    SourcePayload,
+    SourceRef,
+)
 from holdfast.errors import InvalidInput
-from holdfast.inputs import parse_enum
+from holdfast.inputs import as_texts, parse_enum
 
 T = TypeVar("T")
 
 Source = SourceRef | Mapping[str, Any] | str
 Payload = SourcePayload | Mapping[str, Any] | str
 Record = NewRecord | Mapping[str, Any] | str
+Records = Record | Iterable[Record]
+Handle = str | RecordHandle
+Handles = Handle | Iterable[Handle]
+Hooks = Mapping[HookKind, bool] | Mapping[str, bool]
 
 
+@overload
+def source_from(value: Source, space: str) -> SourceRef: ...
+@overload
+def source_from(value: Source | None, space: str) -> SourceRef | None: ...
 def source_from(value: Source | None, space: str) -> SourceRef | None:
     """Parse a source: a `SourceRef`, its fields as a dictionary, or only its kind."""
     if value is None or isinstance(value, SourceRef):
@@ -28,13 +44,6 @@ def source_from(value: Source | None, space: str) -> SourceRef | None:
     return SourceRef(**{**parts, "kind": kind, "space": space})
 
 
-def require_source(value: Source, space: str) -> SourceRef:
-    found = source_from(value, space)
-    if found is None:
-        raise InvalidInput("source", "is missing; give the kind of source, such as manual_note")
-    return found
-
-
 def payload_from(value: Payload) -> SourcePayload:
     """Parse a payload: a `SourcePayload`, its fields as a dictionary, or only its text."""
     if isinstance(value, SourcePayload):
@@ -44,12 +53,29 @@ def payload_from(value: Payload) -> SourcePayload:
     return SourcePayload(**_parse_fields(SourcePayload, value, "payload"))
 
 
-def records_from(value: Record | Iterable[Record]) -> tuple[NewRecord, ...]:
+def records_from(value: Records) -> tuple[NewRecord, ...]:
     if isinstance(value, str | Mapping | NewRecord):
         value = (value,)
     if not isinstance(value, Iterable):
         raise InvalidInput("records", f"expected a text, a record or several, got {type(value).__name__}")
     return tuple(_parse_record(each, f"records[{index}]") for index, each in enumerate(value))
+
+
+def handle_from(value: Handle) -> RecordHandle:
+    """Parse a record id or handle; a bare id belongs to the provider that serves the call."""
+    return value if isinstance(value, RecordHandle) else RecordHandle(ANY_PROVIDER, value)
+
+
+def handles_from(value: Handles) -> tuple[RecordHandle, ...]:
+    if isinstance(value, RecordHandle):
+        return (value,)
+    return tuple(handle_from(each) for each in as_texts(value, "record_ids"))
+
+
+def hooks_from(value: Hooks) -> dict[HookKind, bool]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput("hooks", f"expected a dictionary of true or false, got {type(value).__name__}")
+    return {parse_enum(HookKind, name, "hooks"): enabled for name, enabled in value.items()}
 
 
 def _parse_record(value: Record, field: str) -> NewRecord:

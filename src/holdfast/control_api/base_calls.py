@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
-from holdfast.domain.scope import DEFAULT_SPACE, Scope
-from holdfast.inputs import scope_from
+from holdfast.domain.scope import DEFAULT_SPACE, SCOPE_PARTS, Scope
+from holdfast.inputs import scope_of
 from holdfast.ports import Service, Verb
 
 T = TypeVar("T")
+
+_FILTERS = ("agent", "project", "issue", "run")
 
 
 class ControlCalls:
@@ -40,7 +42,14 @@ class ControlCalls:
             parts.setdefault("agent", self._actor.id)
         elif self._actor.kind in (ActorKind.USER, ActorKind.DEVICE):
             parts.setdefault("subject", self._actor.id)
-        return scope_from(parts, self._space)
+        parts.setdefault("space", self._space)
+        return scope_of(*map(parts.get, SCOPE_PARTS))
+
+    def _visible_scope(self, where: Mapping[str, Any]) -> Scope:
+        """Return the scope to read: an operator sees the whole company's jobs, other actors only their own."""
+        if self._actor.kind is ActorKind.OPERATOR:
+            where = {name: value for name, value in where.items() if name not in _FILTERS}
+        return self._scope(where)
 
     def _company(self) -> Scope:
         """Return the scope of the whole company, whoever is calling."""

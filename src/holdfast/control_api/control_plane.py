@@ -6,17 +6,13 @@ import os
 from types import TracebackType
 from typing import Self, Unpack
 
-from holdfast.control_api.bindings import BindingCalls
-from holdfast.control_api.costs import CostCalls
-from holdfast.control_api.hooks import HookCalls
-from holdfast.control_api.jobs import JobCalls
-from holdfast.control_api.memory import MemoryCalls
 from holdfast.control_api.opening import PlaneOptions, open_control_plane
-from holdfast.control_api.operations import TrailCalls
-from holdfast.portal import BlockingFacade, blocking
+from holdfast.control_api.target_calls import TargetCalls
+from holdfast.control_api.verb_methods import BlockingVerbMethods, VerbMethods
+from holdfast.loops import blocking
 
 
-class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCalls, CostCalls):
+class AsyncControlPlane(VerbMethods, TargetCalls):
     """The control plane of one company. Every call leaves one operation row, however it ends.
 
     Keywords set the scope: agent, subject, project, issue, run, conversation, namespace.
@@ -49,7 +45,7 @@ class AsyncControlPlane(BindingCalls, MemoryCalls, HookCalls, TrailCalls, JobCal
         await self.close()
 
 
-class ControlPlane(BlockingFacade[AsyncControlPlane]):
+class ControlPlane(BlockingVerbMethods[AsyncControlPlane]):
     """The blocking control plane of one company. Methods are those of `AsyncControlPlane`."""
 
     @classmethod
@@ -62,50 +58,11 @@ class ControlPlane(BlockingFacade[AsyncControlPlane]):
         """The company that calls work in."""
         return self._behind.space
 
-    providers = blocking(AsyncControlPlane.providers)
     bindings = blocking(AsyncControlPlane.bindings)
-    binding = blocking(AsyncControlPlane.binding)
-    create_binding = blocking(AsyncControlPlane.create_binding)
-    update_binding = blocking(AsyncControlPlane.update_binding)
-    delete_binding = blocking(AsyncControlPlane.delete_binding)
-    targets = blocking(AsyncControlPlane.targets)
     set_default = blocking(AsyncControlPlane.set_default)
     clear_default = blocking(AsyncControlPlane.clear_default)
     set_override = blocking(AsyncControlPlane.set_override)
     clear_override = blocking(AsyncControlPlane.clear_override)
-    resolve = blocking(AsyncControlPlane.resolve)
-    activity = blocking(AsyncControlPlane.activity)
-    capture = blocking(AsyncControlPlane.capture)
-    upsert = blocking(AsyncControlPlane.upsert)
-    query = blocking(AsyncControlPlane.query)
-    explain = blocking(AsyncControlPlane.explain)
-    list = blocking(AsyncControlPlane.list)
-    get = blocking(AsyncControlPlane.get)
-    forget = blocking(AsyncControlPlane.forget)
-    correct = blocking(AsyncControlPlane.correct)
-    profile = blocking(AsyncControlPlane.profile)
-    provider_jobs = blocking(AsyncControlPlane.provider_jobs)
-    retry_provider_job = blocking(AsyncControlPlane.retry_provider_job)
-    operations = blocking(AsyncControlPlane.operations)
-    operation = blocking(AsyncControlPlane.operation)
-    metrics = blocking(AsyncControlPlane.metrics)
-    emit = blocking(AsyncControlPlane.emit)
-    hydrate = blocking(AsyncControlPlane.hydrate)
-    deliveries = blocking(AsyncControlPlane.deliveries)
-    delivery = blocking(AsyncControlPlane.delivery)
-    retry_delivery = blocking(AsyncControlPlane.retry_delivery)
-    drop_delivery = blocking(AsyncControlPlane.drop_delivery)
-    jobs = blocking(AsyncControlPlane.jobs)
-    job = blocking(AsyncControlPlane.job)
-    retry_job = blocking(AsyncControlPlane.retry_job)
-    cancel_job = blocking(AsyncControlPlane.cancel_job)
-    cost_summary = blocking(AsyncControlPlane.cost_summary)
-    cost_events = blocking(AsyncControlPlane.cost_events)
-    add_fee = blocking(AsyncControlPlane.add_fee)
-    finance_events = blocking(AsyncControlPlane.finance_events)
-    prices = blocking(AsyncControlPlane.prices)
-    set_price = blocking(AsyncControlPlane.set_price)
-    remove_price = blocking(AsyncControlPlane.remove_price)
 
     def close(self) -> None:
         """Finish accepted calls, and close the store."""

@@ -19,8 +19,7 @@ from holdfast.documents.plain import read_plain
 from holdfast.documents.sandbox import run_program
 from holdfast.domain.resources import Document
 from holdfast.errors import ConfigurationError, DocumentsBusy, InvalidDocument
-from holdfast.loops import running_loop
-from holdfast.pool import ThreadPool
+from holdfast.loops import ThreadPool, running_loop
 
 _PROGRAM = Path(__file__).with_name("__main__.py")
 _LIBRARIES = {

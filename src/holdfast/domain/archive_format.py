@@ -11,13 +11,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from holdfast.domain.canonical import is_holdfast_id
+from holdfast.domain.checks import Metadata, check_metadata, checked_flag, checked_text, checked_whole
 from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust, Validity
-from holdfast.domain.metadata import Metadata, check_metadata
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.redaction import AUTHORITIES
 from holdfast.domain.scope import SCOPE_PARTS, Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import MAX_EXTERNAL_ID_CHARS, Role
 from holdfast.domain.transcript_turns import (

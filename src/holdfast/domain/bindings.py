@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
+from holdfast.domain.arguments import Rule
 from holdfast.domain.contract import HookKind
 from holdfast.domain.ids import BindingId
 from holdfast.errors import BindingDisabled, BindingNotFound, InvalidInput
@@ -16,7 +17,8 @@ from holdfast.errors import BindingDisabled, BindingNotFound, InvalidInput
 DEFAULT_BINDING = "default"
 LOCAL = "local"
 MAX_KEY_CHARS = 64
-_KEY = re.compile(r"[a-z0-9][a-z0-9_-]*", re.ASCII)
+KEY_PATTERN = "^[a-z0-9][a-z0-9_-]*$"
+_KEY = re.compile(KEY_PATTERN, re.ASCII)
 
 # Broad silent capture is dangerous: comments and documents are captured only if switched on.
 HOOKS_AT_FIRST: Mapping[HookKind, bool] = {
@@ -108,6 +110,10 @@ def checked_key(value: object, field_name: str = "key") -> str:
             field_name, f"{value!r:.80} must be lowercase letters, digits, - and _, and begin with a letter or digit"
         )
     return value
+
+
+Key = Annotated[str, Rule(checked_key, "KEY", 1, MAX_KEY_CHARS, KEY_PATTERN)]
+BindingKey = Annotated[Key, "Use this binding; without it, the agent's, else the company's."]
 
 
 def resolve(

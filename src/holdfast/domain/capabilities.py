@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from holdfast.domain.numbers import checked_flag
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.errors import InvalidInput
 
@@ -123,8 +123,8 @@ OFFERS: tuple[Offer, ...] = (
     Offer("store_embedded", Section.ENTRY, "holdfast.stores.sqlite.store:SqliteStore"),
     Offer("store_postgres", Section.ENTRY, "holdfast.stores.postgres.store:PostgresStore"),
     *_offers(Section.ENTRY, "agent_skill_directories", "agent_tool_registries"),
-    Offer("by_words", Section.INDEXED_RECALL, "holdfast.search.postings:Postings"),
-    Offer("by_meaning", Section.INDEXED_RECALL, "holdfast.search.vectors:Vectors"),
+    Offer("by_words", Section.INDEXED_RECALL, "holdfast.search.partition_index:Postings"),
+    Offer("by_meaning", Section.INDEXED_RECALL, "holdfast.search.partition_index:Vectors"),
     Offer("by_approximate_index", Section.INDEXED_RECALL, "holdfast.search.approximate_search:ApproximateSearch"),
 )
 NAMES = tuple(offer.name for offer in OFFERS)

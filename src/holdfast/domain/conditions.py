@@ -12,9 +12,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from holdfast.domain.checks import checked_text
 from holdfast.domain.memory import Plane
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.errors import InvalidInput
 

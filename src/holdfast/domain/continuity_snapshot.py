@@ -17,8 +17,8 @@ from holdfast.domain.archive_format import (
     read_turn,
 )
 from holdfast.domain.canonical import canonical, fingerprint
+from holdfast.domain.checks import checked_flag, checked_text
 from holdfast.domain.ids import MessageId, checked_id
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.runtime_api.exchange import (
     NOT_BUILT,
     ContinuitySnapshot,
@@ -28,7 +28,6 @@ from holdfast.domain.runtime_api.exchange import (
     TransferMode,
 )
 from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import TranscriptState, checked_member

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from holdfast.domain.arguments import Rule, text_rule, whole_number
 from holdfast.domain.scope import Scope, could_be_part
+from holdfast.errors import InvalidCursor
 
 MAX_QUERY_CHARS = 4_000
 MAX_TOP_K = 25
@@ -34,6 +36,23 @@ ANY_PROVIDER = "*"  # in a handle: the provider that serves the call
 
 def is_cursor(value: object) -> bool:
     return isinstance(value, str) and len(value) <= MAX_CURSOR_CHARS and re.fullmatch(CURSOR_PATTERN, value) is not None
+
+
+def check_cursor(value: object, field: str) -> None:
+    if not is_cursor(value):
+        raise InvalidCursor(field, "is malformed; pass on the `next_cursor` of a page unchanged")
+
+
+Cursor = Annotated[
+    str, Rule(check_cursor, "CURSOR", 1, MAX_CURSOR_CHARS, CURSOR_PATTERN), "The `next_cursor` of the previous page."
+]
+PageLimit = Annotated[int, whole_number(1, MAX_PAGE), "At most so many."]
+QueryText = Annotated[
+    str, text_rule(MAX_QUERY_CHARS, "QUERY"), "What you want to know, as a question or in a few words."
+]
+TopK = Annotated[int, whole_number(1, MAX_TOP_K), "At most so many results."]
+Since = Annotated[datetime, "From this time on."]
+Until = Annotated[datetime, "Before this time."]
 
 
 @dataclass(frozen=True, slots=True)

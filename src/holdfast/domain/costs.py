@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
+from typing import Annotated
 
+from holdfast.domain.arguments import Rule, check_arguments, whole_number
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import CostEventId, FinanceEventId, OperationId
-from holdfast.domain.numbers import checked_whole
-from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.usage import is_currency
+from holdfast.domain.scope import Part, Scope
+from holdfast.domain.usage import DEFAULT_CURRENCY, is_currency
 from holdfast.errors import InvalidInput
 
 MICROS_PER_CENT = 10_000
@@ -26,24 +27,30 @@ _PLACES_PER_CENT = 4
 _MILLION = 1_000_000
 
 
+def checked_currency(value: object, field: str = "currency") -> str:
+    if not is_currency(value):
+        raise InvalidInput(field, f"must be three capital letters, such as USD or EUR, not {value!r:.40}")
+    return str(value)
+
+
+Currency = Annotated[str, Rule(checked_currency, "CODE", pattern="^[A-Z]{3}$"), "The currency."]
+Micros = Annotated[int, whole_number(0, MAX_PRICE_MICROS)]
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """The price of a million tokens of each kind, in millionths of the currency's unit. `*` is any model."""
 
-    provider: str
-    model: str
-    currency: str = "USD"
-    input_micros: int = 0
-    cached_input_micros: int = 0
-    output_micros: int = 0
-    embedding_micros: int = 0
+    provider: Annotated[Part, "The provider."]
+    model: Annotated[Part, "The model; * is any model of the provider."] = ANY_MODEL
+    currency: Currency = DEFAULT_CURRENCY
+    input_micros: Annotated[Micros, "The price of a million input tokens."] = 0
+    cached_input_micros: Annotated[Micros, "The price of a million cached input tokens."] = 0
+    output_micros: Annotated[Micros, "The price of a million output tokens."] = 0
+    embedding_micros: Annotated[Micros, "The price of a million embedded tokens."] = 0
 
     def __post_init__(self) -> None:
-        check_part("provider", self.provider)
-        check_part("model", self.model)
-        checked_currency(self.currency)
-        for name in ("input_micros", "cached_input_micros", "output_micros", "embedding_micros"):
-            checked_whole(getattr(self, name), name, 0, MAX_PRICE_MICROS)
+        check_arguments(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +189,3 @@ def totals(lines: Iterable[CostLine]) -> dict[str, int]:
     for line in lines:
         sums[line.currency] = sums.get(line.currency, 0) + line.amount_micros
     return dict(sorted(sums.items()))
-
-
-def checked_currency(value: object, field: str = "currency") -> str:
-    if not is_currency(value):
-        raise InvalidInput(field, f"must be three capital letters, such as USD or EUR, not {value!r:.40}")
-    return str(value)

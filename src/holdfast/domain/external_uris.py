@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.domain.text import checked_text
+from holdfast.domain.checks import checked_text
 from holdfast.errors import InvalidInput
 
 MAX_URI_CHARS = 2_048

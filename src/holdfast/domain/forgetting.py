@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
+from holdfast.domain.checks import checked_text
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.scope import check_part
-from holdfast.domain.text import checked_text
 from holdfast.errors import InvalidInput
 
 
@@ -15,10 +16,10 @@ from holdfast.errors import InvalidInput
 class ForgetTarget:
     """The target of a forget. Exactly one of: ids, a conversation, a subject, a source."""
 
-    ids: tuple[str, ...] = ()
+    ids: Annotated[tuple[str, ...], "The ids of the records to forget."] = ()
     conversation: str | None = None
     subject: str | None = None
-    source: str | None = None
+    source: Annotated[str | None, "Forget everything from this source."] = None
 
     def __post_init__(self) -> None:
         # A target that is set but empty is an error, never "everything".

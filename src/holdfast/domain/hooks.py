@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
+from holdfast.domain.arguments import text_rule
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding
 from holdfast.domain.contract import CaptureMode, HookContext, HookKind, Snippet, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.ids import DeliveryId, OperationId
@@ -19,6 +21,7 @@ CAPTURED = frozenset(HookKind) - ANSWERED
 MODES: Mapping[HookKind, CaptureMode] = {
     kind: CaptureMode.RECORD if kind is HookKind.MANUAL_CAPTURE else CaptureMode.RESIDUE for kind in CAPTURED
 }
+MAX_NAME_CHARS = 1_024
 NOWHERE = "binding"  # the destination of a hook that no binding serves
 _TO_BINDING, _TO_SUBSCRIBER = "binding:", "subscriber:"
 
@@ -109,10 +112,10 @@ class NewDelivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
-    status: HookDeliveryStatus | None = None
-    kind: HookKind | None = None
-    to: str | None = None
-    source_kind: SourceKind | None = None
+    status: Annotated[HookDeliveryStatus | None, "In this status."] = None
+    kind: Annotated[HookKind | None, "Of this kind of hook."] = None
+    to: Annotated[str | None, text_rule(MAX_NAME_CHARS, "PLACE"), "To binding:KEY or subscriber:NAME."] = None
+    source_kind: Annotated[SourceKind | None, "From this kind of source."] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NewType
+from typing import Annotated, NewType
 
-from holdfast.domain.text import checked_text
+from holdfast.domain.arguments import Rule
+from holdfast.domain.checks import checked_text
 
 MessageId = NewType("MessageId", str)
 MemoryId = NewType("MemoryId", str)
@@ -41,3 +42,6 @@ def kind_of(value: str) -> str:
 def checked_id(value: object, field: str) -> str:
     """Validate the form of an id. Only the store knows whether it exists."""
     return checked_text(value, field, max_chars=MAX_ID_CHARS)
+
+
+Id = Annotated[str, Rule(checked_id, "ID", 1, MAX_ID_CHARS)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Annotated
 
-from holdfast.domain.contract import HookContext, HookKind, SourceRef
+from holdfast.domain.bindings import Key
+from holdfast.domain.contract import HookContext, HookKind, Since, SourceRef, Until
 from holdfast.domain.ids import JobId, OperationId
-from holdfast.domain.scope import Scope
+from holdfast.domain.scope import Part, Scope
 
 LEASE = timedelta(seconds=60)  # unless a setting says otherwise
 HEARTBEATS_PER_LEASE = 3
@@ -110,16 +112,16 @@ class ControlJob(Job):
 class JobFilter:
     """Jobs queued at or after `since` and before `until`."""
 
-    state: JobState | None = None
-    kinds: frozenset[JobKind] | None = None
-    binding: str | None = None
-    agent: str | None = None
-    project: str | None = None
-    issue: str | None = None
-    run: str | None = None
-    hook: HookKind | None = None
-    since: datetime | None = None
-    until: datetime | None = None
+    state: Annotated[JobState | None, "In this state; stuck: still running, but its lease has expired."] = None
+    kinds: Annotated[frozenset[JobKind] | None, "Of these kinds, such as extract or deliver."] = None
+    binding: Annotated[Key | None, "Through this binding."] = None
+    agent: Annotated[Part | None, "Of this agent."] = None
+    project: Annotated[Part | None, "In this project."] = None
+    issue: Annotated[Part | None, "In this issue."] = None
+    run: Annotated[Part | None, "In this run."] = None
+    hook: Annotated[HookKind | None, "Triggered by this hook."] = None
+    since: Since | None = None
+    until: Until | None = None
 
 
 @dataclass(frozen=True, slots=True)

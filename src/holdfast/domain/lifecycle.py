@@ -7,10 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from holdfast.domain.access import Action
+from holdfast.domain.checks import checked_flag, checked_instance, checked_whole
 from holdfast.domain.ids import EventId
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.profiles import Pressure, pressure_of
-from holdfast.domain.type_checks import checked_instance
 
 RETRY_AFTER_MS = 1_000
 _MOST_MS = 10**12

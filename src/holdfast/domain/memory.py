@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Annotated
 
+from holdfast.domain.checks import Metadata
 from holdfast.domain.ids import MemoryId, MessageId
-from holdfast.domain.metadata import Metadata
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
 
@@ -58,8 +59,8 @@ WITHHELD = frozenset({Status.MASKED, Status.RAW_DELETED})
 class Validity:
     """The time when something was true in the world: `since` inclusive, `until` exclusive."""
 
-    since: datetime | None = None
-    until: datetime | None = None
+    since: Annotated[datetime | None, "True from this time on."] = None
+    until: Annotated[datetime | None, "True before this time."] = None
 
     def __post_init__(self) -> None:
         if self.since and self.until and self.since >= self.until:

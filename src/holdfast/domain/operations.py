@@ -6,11 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 from holdfast.domain.access import Action, Actor, ActorKind
-from holdfast.domain.contract import AttributionMode, HookContext, HookKind, SourceKind, SourceRef, Usage
+from holdfast.domain.bindings import Key
+from holdfast.domain.contract import (
+    AttributionMode,
+    HookContext,
+    HookKind,
+    Since,
+    SourceKind,
+    SourceRef,
+    Until,
+    Usage,
+)
 from holdfast.domain.ids import CostEventId, OperationId
-from holdfast.domain.scope import Scope
+from holdfast.domain.scope import Part, Scope
 
 
 class Outcome(StrEnum):
@@ -126,18 +137,18 @@ class OperationFilter:
     `of_memory` excludes administration: only operations that have a type.
     """
 
-    agent: str | None = None
-    project: str | None = None
-    issue: str | None = None
-    run: str | None = None
-    binding: str | None = None
-    source_kind: SourceKind | None = None
-    type: OperationType | None = None
-    action: Action | None = None
-    outcome: Outcome | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    of_memory: bool = False
+    agent: Annotated[Part | None, "Of this agent."] = None
+    project: Annotated[Part | None, "In this project."] = None
+    issue: Annotated[Part | None, "In this issue."] = None
+    run: Annotated[Part | None, "In this run."] = None
+    binding: Annotated[Key | None, "Through this binding."] = None
+    source_kind: Annotated[SourceKind | None, "Of this kind of source, such as run."] = None
+    type: Annotated[OperationType | None, "Of this type, such as query."] = None
+    action: Annotated[Action | None, "The exact action, such as recall."] = None
+    outcome: Annotated[Outcome | None, "Which ended so."] = None
+    since: Since | None = None
+    until: Until | None = None
+    of_memory: Annotated[bool, "Leave out administration: reads of the log, and changes of the configuration."] = False
 
 
 @dataclass(frozen=True, slots=True)

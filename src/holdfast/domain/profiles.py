@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from holdfast.domain.numbers import checked_whole
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.redaction import TranscriptBudget
 from holdfast.errors import InvalidInput
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.domain.numbers import checked_real
+from holdfast.domain.checks import checked_real
 from holdfast.errors import InvalidInput
 
 FloatArray = NDArray[np.float32]

@@ -12,8 +12,8 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, TypeVar
 
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
     ActorAttribution,

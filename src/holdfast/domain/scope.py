@@ -9,7 +9,9 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import Annotated
 
+from holdfast.domain.arguments import Rule
 from holdfast.errors import InvalidScope
 
 DEFAULT_SPACE = "default"
@@ -106,3 +108,6 @@ def check_part(name: str, value: object) -> None:
     # Fast path: a printable string holds neither.
     if not value.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in value):
         raise InvalidScope(name, "holds control characters or lone surrogates; remove them")
+
+
+Part = Annotated[str, Rule(lambda value, name: check_part(name, value), "NAME", 1, MAX_PART_CHARS)]

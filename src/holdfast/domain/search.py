@@ -6,16 +6,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
-from holdfast.domain.conditions import Condition
+from holdfast.domain.arguments import Rule, text_rule, whole_number
+from holdfast.domain.checks import MAX_QUERY_CHARS, checked_real, checked_text
+from holdfast.domain.conditions import Condition, checked_condition
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.ranking import FloatArray, HalfArray, IntArray
 from holdfast.domain.results import HitKind, Way
 from holdfast.domain.transcript import Role
+from holdfast.errors import InvalidInput
 
 # The vector of a query: made beforehand, a function that makes it from a text, or none.
 QueryVector: TypeAlias = FloatArray | Callable[[str], FloatArray] | None
+
+
+MAX_TOP_K = 1_000
 
 
 class Method(StrEnum):
@@ -33,6 +39,22 @@ class Order(StrEnum):
     RECORDED = "recorded"
 
 
+def check_radius(value: object, field: str) -> None:
+    if not 0 <= checked_real(value, field) <= 1:
+        raise InvalidInput(field, f"must be a similarity from 0 to 1, not {value!r:.40}")
+
+
+Query = Annotated[str, text_rule(MAX_QUERY_CHARS, "QUERY"), "A question, or some words."]
+# There is no length limit: an unknown name just finds nothing.
+_Name = Annotated[str, Rule(checked_text, "NAME", 1)]
+Kind = Annotated[HitKind, "message or memory."]
+Planes = Annotated[frozenset[Plane], "Memories of these planes, such as long_term."]
+Sender = Annotated[_Name, "Messages of this sender."]
+Source = Annotated[_Name, "Records from this source."]
+AsOf = Annotated[datetime, "As known at this time, such as 2026-11-15T09:30."]
+ValidAt = Annotated[datetime, "As true at this time."]
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """Options of a search, besides the query text. `as_of` None means now, other times None mean unbounded.
@@ -41,35 +63,39 @@ class SearchOptions:
     the least cosine of a record's own text with the query; a record without a vector is outside every radius.
     """
 
-    top_k: int = 10
-    kind: HitKind | None = None
-    planes: frozenset[Plane] | None = None
-    sender: str | None = None
-    role: Role | None = None
-    source: str | None = None
-    said_from: datetime | None = None
-    said_to: datetime | None = None
-    as_of: datetime | None = None
-    valid_at: datetime | None = None
-    min_score: float | None = None
-    quarantined: bool = False
-    method: Method = Method.HYBRID
-    radius: float | None = None
-    condition: Condition | None = None
+    top_k: Annotated[int, whole_number(1, MAX_TOP_K), "At most N results."] = 10
+    kind: Kind | None = None
+    planes: Planes | None = None
+    sender: Sender | None = None
+    role: Annotated[Role | None, "Messages of this role."] = None
+    source: Source | None = None
+    said_from: Annotated[datetime | None, "Messages said at this time or later."] = None
+    said_to: Annotated[datetime | None, "Messages said before this time."] = None
+    as_of: AsOf | None = None
+    valid_at: ValidAt | None = None
+    min_score: Annotated[float | None, Rule(checked_real, "SCORE"), "The minimum score."] = None
+    quarantined: Annotated[bool, "Include quarantined memories."] = False
+    method: Annotated[Method, "hybrid, keyword (by words alone) or vector (by meaning alone)."] = Method.HYBRID
+    radius: Annotated[
+        float | None, Rule(check_radius, "SIMILARITY", least=0, most=1), "The minimum similarity of meaning, 0 to 1."
+    ] = None
+    condition: Annotated[
+        Condition | None, Rule(lambda value, _: checked_condition(value), "CONDITION"), "Records that meet a condition."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
     """Filter of a list. `unsealed`: only messages that no flush has sealed."""
 
-    kind: HitKind | None = None
-    planes: frozenset[Plane] | None = None
-    sender: str | None = None
-    source: str | None = None
-    status: Status | None = None
-    as_of: datetime | None = None
-    valid_at: datetime | None = None
-    unsealed: bool = False
+    kind: Kind | None = None
+    planes: Planes | None = None
+    sender: Sender | None = None
+    source: Source | None = None
+    status: Annotated[Status | None, "Records of this status."] = None
+    as_of: AsOf | None = None
+    valid_at: ValidAt | None = None
+    unsealed: Annotated[bool, "Only messages that no flush has sealed."] = False
 
 
 @dataclass(frozen=True, slots=True)

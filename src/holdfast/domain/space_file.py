@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.domain.archive_format import Archived, decode_record, encode_record, is_private
 from holdfast.domain.canonical import canonical
-from holdfast.domain.numbers import checked_flag
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.scope import check_part
 from holdfast.domain.times import checked_time
 from holdfast.errors import InvalidInput, InvalidSnapshot

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from holdfast.domain.checks import Metadata, check_metadata, checked_text
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Plane, Status
-from holdfast.domain.metadata import Metadata, check_metadata
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.errors import InvalidInput
 

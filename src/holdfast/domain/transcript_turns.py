@@ -11,11 +11,10 @@ from datetime import datetime
 from enum import Enum, StrEnum
 from typing import NamedTuple, TypeVar
 
+from holdfast.domain.checks import checked_text, checked_whole
 from holdfast.domain.ids import MessageId, TurnId, checked_id
 from holdfast.domain.memory import Plane
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.scope import check_part
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput

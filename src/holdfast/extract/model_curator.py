@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from holdfast.domain.checks import checked_text
 from holdfast.domain.location import checked_url
 from holdfast.domain.secret import Secret
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Message
 from holdfast.errors import InvalidInput, ModelError, ModelMisconfigured, ModelUnavailable
 from holdfast.ports import CurationResult, ModelCallUsage, Proposal

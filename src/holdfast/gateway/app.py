@@ -15,10 +15,10 @@ from holdfast.gateway import control, memories, memories_add_search, problem_res
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow, routes_without_rule
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.gateway.everos import routes as everos
 from holdfast.gateway.openapi import complete_openapi
-from holdfast.gateway.schemas import Health
+from holdfast.gateway.schemas import HealthResponse
 from holdfast.ports import KeyDirectory, Service, Verb
 
 DESCRIPTION = "One memory for AI agents: conversations, memories and resources of users, each behind its own key."
@@ -77,15 +77,15 @@ def _service_routes(directory: KeyDirectory, auth: Authenticator, metrics: Metri
     routes = APIRouter(tags=["service"])
 
     @routes.get("/healthz", **allow(AccessRule.PUBLIC))
-    async def healthz() -> Health:
+    async def healthz() -> HealthResponse:
         """Check that the process responds."""
-        return Health(status="ok")
+        return HealthResponse(status="ok")
 
     @routes.get("/readyz", **allow(AccessRule.PUBLIC), responses=problem_responses.refusals(503))
-    async def readyz() -> Health:
+    async def readyz() -> HealthResponse:
         """Check that the process and the store respond."""
         await directory.actor_of("")
-        return Health(status="ok")
+        return HealthResponse(status="ok")
 
     @routes.get(
         "/metrics",

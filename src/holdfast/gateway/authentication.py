@@ -20,7 +20,7 @@ from holdfast.domain.users import KEY_PREFIXES
 from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.edge.exchange import OF_PROXIES
-from holdfast.gateway.edge.rate_limit import charge_to
+from holdfast.gateway.edge.limits import charge_to
 from holdfast.inputs import ScopeKwargs
 from holdfast.library import AsyncMemory
 from holdfast.ports import KeyDirectory, Service, Verb

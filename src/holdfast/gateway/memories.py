@@ -16,14 +16,14 @@ from holdfast.gateway.schemas import (
     CHAT,
     MAX_PAGE,
     RESOURCE,
-    ForgetGiven,
-    ForgetTold,
-    Forgotten,
-    History,
-    MemoryList,
-    MemoryTold,
+    ForgetReceiptResponse,
+    ForgetRequest,
+    ForgetResponse,
+    HistoryResponse,
+    MemoryListResponse,
+    MemoryResponse,
     Name,
-    Override,
+    OverrideRequest,
     Session,
 )
 from holdfast.gateway.strict_route import StrictRoute
@@ -52,13 +52,15 @@ def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
         kind: Annotated[Literal["message", "memory"] | None, Query()] = None,
         limit: Limit = 50,
         cursor: Cursor = None,
-    ) -> MemoryList:
+    ) -> MemoryListResponse:
         """List memories and messages, newest first, in pages."""
         caller = await auth.user(request)
         page = await caller.memory.list(
             limit=limit, cursor=cursor, kind=kind, **_session_filter(session_id), **caller.where(app_id, project_id)
         )
-        return MemoryList(memories=[presenters.memory(each) for each in page.items], next_cursor=page.next_cursor)
+        return MemoryListResponse(
+            memories=[presenters.memory(each) for each in page.items], next_cursor=page.next_cursor
+        )
 
     @routes.get("/{record_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
     async def get_memory(
@@ -67,7 +69,7 @@ def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
         record_id: RecordId,
         app_id: InApp = "default",
         project_id: InApp = "default",
-    ) -> MemoryTold:
+    ) -> MemoryResponse:
         """Get a memory or message by its id."""
         caller = await auth.user(request)
         found = presenters.memory(await caller.memory.get(record_id, **caller.where(app_id, project_id)))
@@ -77,11 +79,11 @@ def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
     @routes.get("/{record_id}/history", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
     async def get_history(
         request: Request, record_id: RecordId, app_id: InApp = "default", project_id: InApp = "default"
-    ) -> History:
+    ) -> HistoryResponse:
         """List all revisions of a memory, oldest first, preceded by the message that it replaces, if any."""
         caller = await auth.user(request)
         found = await caller.memory.history(record_id, **caller.where(app_id, project_id))
-        return History(revisions=[presenters.memory(each) for each in found])
+        return HistoryResponse(revisions=[presenters.memory(each) for each in found])
 
 
 def _add_change_routes(routes: APIRouter, auth: Authenticator) -> None:
@@ -90,12 +92,12 @@ def _add_change_routes(routes: APIRouter, auth: Authenticator) -> None:
         request: Request,
         response: Response,
         record_id: RecordId,
-        body: Override,
+        body: OverrideRequest,
         app_id: InApp = "default",
         project_id: InApp = "default",
         if_match: IfMatch = None,
         idempotency_key: IdempotencyKey = None,
-    ) -> MemoryTold:
+    ) -> MemoryResponse:
         """Replace the text of a memory. The old text stays in the history.
 
         A message itself never changes: a new memory replaces it in every search, and is returned.
@@ -123,7 +125,7 @@ def _add_forget_routes(routes: APIRouter, auth: Authenticator) -> None:
         project_id: InApp = "default",
         if_match: IfMatch = None,
         idempotency_key: IdempotencyKey = None,
-    ) -> Forgotten:
+    ) -> ForgetReceiptResponse:
         """Permanently forget a memory or message, memories derived only from it, and what it replaced."""
         caller = await auth.user(request)
         return presenters.forget_response(
@@ -136,7 +138,7 @@ def _add_forget_routes(routes: APIRouter, auth: Authenticator) -> None:
         )
 
     @routes.post("/forget", **allow(AccessRule.USER), responses=refusals(401, 404, 409, 422))
-    async def forget(request: Request, body: ForgetGiven, idempotency_key: IdempotencyKey = None) -> ForgetTold:
+    async def forget(request: Request, body: ForgetRequest, idempotency_key: IdempotencyKey = None) -> ForgetResponse:
         """Without `token`, preview what would be forgotten and return a token. With it, forget exactly that."""
         caller = await auth.user(request, body.user_id, body.user_key)
         target = {**_target(body), **caller.where(body.app_id, body.project_id)}
@@ -144,7 +146,7 @@ def _add_forget_routes(routes: APIRouter, auth: Authenticator) -> None:
             return presenters.preview(await caller.memory.forget_preview(**target))
         done = await caller.memory.forget(token=body.token, idempotency_key=idempotency_key, **target)
         receipt = presenters.forget_response(done)
-        return ForgetTold(messages=done.messages, memories=done.memories, resources=done.resources, receipt=receipt)
+        return ForgetResponse(messages=done.messages, memories=done.memories, resources=done.resources, receipt=receipt)
 
 
 def _session_filter(session_id: str | None) -> dict[str, Any]:
@@ -155,7 +157,7 @@ def _session_filter(session_id: str | None) -> dict[str, Any]:
     return {"conversation": session_id.removeprefix(CHAT)}
 
 
-def _target(body: ForgetGiven) -> dict[str, Any]:
+def _target(body: ForgetRequest) -> dict[str, Any]:
     chosen = [name for name in ("ids", "session_id", "everything") if getattr(body, name) not in (None, False)]
     if len(chosen) != 1:
         raise InvalidInput("ids", "send exactly one of ids, session_id and everything")

@@ -18,14 +18,14 @@ from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import (
     CHAT,
-    AddGiven,
-    AddTold,
-    FlushGiven,
-    FlushTold,
-    MessageGiven,
+    AddMessagesRequest,
+    AddMessagesResponse,
+    FlushRequest,
+    FlushResponse,
+    MessageRequest,
     ScopeName,
-    SearchGiven,
-    SearchTold,
+    SearchRequest,
+    SearchResponse,
 )
 from holdfast.gateway.strict_route import StrictRoute
 
@@ -34,7 +34,9 @@ def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["conversations"], route_class=StrictRoute)
 
     @routes.post("/add", **allow(AccessRule.USER), responses=refusals(401, 409, 422))
-    async def add(request: Request, body: AddGiven, idempotency_key: IdempotencyKey = None) -> AddTold:
+    async def add(
+        request: Request, body: AddMessagesRequest, idempotency_key: IdempotencyKey = None
+    ) -> AddMessagesResponse:
         """Add messages to a conversation. They are durable and searchable when this call returns."""
         caller = await auth.user(request, body.user_id, body.user_key)
         drafts = [_draft(index, message) for index, message in enumerate(body.messages)]
@@ -49,7 +51,7 @@ def router(auth: Authenticator) -> APIRouter:
         return presenters.add_response(body.session_id, found)
 
     @routes.post("/flush", **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def flush(request: Request, body: FlushGiven, idempotency_key: IdempotencyKey = None) -> FlushTold:
+    async def flush(request: Request, body: FlushRequest, idempotency_key: IdempotencyKey = None) -> FlushResponse:
         """Seal the messages added since the last flush, and extract facts from them."""
         caller = await auth.user(request, body.user_id, body.user_key)
         found = await caller.memory.flush(
@@ -60,10 +62,10 @@ def router(auth: Authenticator) -> APIRouter:
             project=body.project_id,
         )
         status: Literal["extracted", "no_extraction"] = "extracted" if found.messages else "no_extraction"
-        return FlushTold(session_id=body.session_id, status=status, message_count=found.messages)
+        return FlushResponse(session_id=body.session_id, status=status, message_count=found.messages)
 
     @routes.post("/search", **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def search(request: Request, body: SearchGiven) -> SearchTold:
+    async def search(request: Request, body: SearchRequest) -> SearchResponse:
         """Search the requested scopes; best matches first."""
         caller = await auth.user(request, body.user_id, body.user_key)
         hits = await caller.memory.search(
@@ -77,7 +79,7 @@ def router(auth: Authenticator) -> APIRouter:
             project=body.project_id,
         )
         scopes, conversation = frozenset(body.scope), body.conversation_id
-        return SearchTold(results=[presenters.result(hit, scopes, conversation) for hit in hits])
+        return SearchResponse(results=[presenters.result(hit, scopes, conversation) for hit in hits])
 
     return routes
 
@@ -85,7 +87,7 @@ def router(auth: Authenticator) -> APIRouter:
 _DRAFTED = {"text": "content", "sender": "sender_id"}
 
 
-def _draft(index: int, message: MessageGiven) -> Draft:
+def _draft(index: int, message: MessageRequest) -> Draft:
     try:
         return Draft(
             message.content,
@@ -99,7 +101,7 @@ def _draft(index: int, message: MessageGiven) -> Draft:
         raise type(error)(field, error.problem) from None
 
 
-def _condition(body: SearchGiven, subject: str) -> Condition | None:
+def _condition(body: SearchRequest, subject: str) -> Condition | None:
     conditions: list[Condition] = []
     if "current_chat" in body.scope and body.conversation_id is None:
         raise InvalidInput(
@@ -107,14 +109,14 @@ def _condition(body: SearchGiven, subject: str) -> Condition | None:
         )
     if "all_user_memory" not in body.scope:
         conditions.append(AnyOf(tuple(_place(name, body) for name in dict.fromkeys(body.scope))))
-    if (filters := condition_from(body.filters or {}, subject)) is not None:
+    if body.filters and (filters := condition_from(body.filters, subject)) is not None:
         conditions.append(filters)
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
 
 
-def _place(name: ScopeName, body: SearchGiven) -> Condition:
+def _place(name: ScopeName, body: SearchRequest) -> Condition:
     if name == "current_chat":
         return Compare(Field.CONVERSATION, Op.EQ, body.conversation_id or "")
     return Compare(Field.PLANE, Op.EQ, Plane.RESOURCE.value)

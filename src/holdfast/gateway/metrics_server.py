@@ -20,7 +20,7 @@ from holdfast.errors import ConfigurationError
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.edge.exchange import OF_PROXIES
 from holdfast.gateway.edge.host_allow_list import HostNames, parse_host
-from holdfast.gateway.edge.memory_metrics import MemoryCounters
+from holdfast.gateway.edge.observers import MemoryCounters
 from holdfast.gateway.server import listen
 from holdfast.settings import Settings
 

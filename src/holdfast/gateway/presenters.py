@@ -14,15 +14,15 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.users import User
 from holdfast.gateway.schemas import (
     CHAT,
-    AddTold,
-    ForgetTold,
-    Forgotten,
-    MemoryTold,
-    ResourceTold,
-    ResultTold,
+    AddMessagesResponse,
+    ForgetReceiptResponse,
+    ForgetResponse,
+    MemoryResponse,
+    ResourceResponse,
     ScopeName,
-    SkippedTold,
-    UserListed,
+    SearchResultResponse,
+    SkippedMessageResponse,
+    UserResponse,
 )
 
 RESOURCE_URI = "resource_uri"
@@ -43,8 +43,8 @@ def session_of(scope: Scope, source: str | None, plane: Plane | None) -> str | N
     return None if scope.conversation is None else f"{CHAT}{scope.conversation}"
 
 
-def result(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) -> ResultTold:
-    return ResultTold(
+def result(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) -> SearchResultResponse:
+    return SearchResultResponse(
         id=hit.id,
         session_id=session_of(hit.scope, hit.source, hit.plane),
         text=hit.text,
@@ -84,10 +84,10 @@ def _raw(hit: Hit) -> dict[str, Any]:
     }
 
 
-def memory(record: Record) -> MemoryTold:
+def memory(record: Record) -> MemoryResponse:
     if isinstance(record, MemoryRecord):
         return _revision(record)
-    return MemoryTold(
+    return MemoryResponse(
         id=record.id,
         kind="message",
         session_id=session_of(record.scope, record.source, None),
@@ -112,8 +112,8 @@ def memory(record: Record) -> MemoryTold:
     )
 
 
-def _revision(memory: MemoryRecord) -> MemoryTold:
-    return MemoryTold(
+def _revision(memory: MemoryRecord) -> MemoryResponse:
+    return MemoryResponse(
         id=memory.id,
         kind="memory",
         session_id=session_of(memory.scope, memory.source, memory.plane),
@@ -138,20 +138,22 @@ def _revision(memory: MemoryRecord) -> MemoryTold:
     )
 
 
-def add_response(session_id: str, result: Added) -> AddTold:
-    return AddTold(
+def add_response(session_id: str, result: Added) -> AddMessagesResponse:
+    return AddMessagesResponse(
         session_id=session_id,
         message_count=len(result.message_ids),
         status="accumulated",
         message_ids=list(result.message_ids),
         stored=result.stored,
-        skipped=[SkippedTold(index=each.index, reason=each.reason, id=each.message_id) for each in result.skipped],
+        skipped=[
+            SkippedMessageResponse(index=each.index, reason=each.reason, id=each.message_id) for each in result.skipped
+        ],
         replayed=result.replayed,
     )
 
 
-def preview(plan: ForgetPreview) -> ForgetTold:
-    return ForgetTold(
+def preview(plan: ForgetPreview) -> ForgetResponse:
+    return ForgetResponse(
         token=plan.token,
         messages=plan.messages,
         memories=plan.memories,
@@ -163,8 +165,8 @@ def preview(plan: ForgetPreview) -> ForgetTold:
     )
 
 
-def forget_response(receipt: ForgetReceipt) -> Forgotten:
-    return Forgotten(
+def forget_response(receipt: ForgetReceipt) -> ForgetReceiptResponse:
+    return ForgetReceiptResponse(
         operation_id=receipt.operation_id,
         messages=receipt.messages,
         memories=receipt.memories,
@@ -177,8 +179,8 @@ def forget_response(receipt: ForgetReceipt) -> Forgotten:
     )
 
 
-def resource(record: Resource, *, reused: bool = False) -> ResourceTold:
-    return ResourceTold(
+def resource(record: Resource, *, reused: bool = False) -> ResourceResponse:
+    return ResourceResponse(
         resource_id=record.id,
         session_id=record.uri,
         uri=record.external_uri or record.uri,
@@ -192,8 +194,8 @@ def resource(record: Resource, *, reused: bool = False) -> ResourceTold:
     )
 
 
-def user(record: User) -> UserListed:
-    return UserListed(
+def user(record: User) -> UserResponse:
+    return UserResponse(
         user_id=record.id,
         created_at=record.created_at.isoformat(),
         rotated_at=iso(record.rotated_at),

@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from holdfast import errors
-from holdfast.control.schemas import KEY_PATTERN, json_name
+from holdfast.control.schemas import json_name
+from holdfast.domain.bindings import KEY_PATTERN
 from holdfast.domain.contract import CURSOR_PATTERN
 from holdfast.gateway.edge.problem_json import phrase, problem_body
 

@@ -18,16 +18,18 @@ from holdfast.gateway.memories import Cursor, InApp
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import (
     MAX_PAGE,
-    ExternalResource,
-    Forgotten,
-    ResourceList,
-    ResourceTold,
-    Upload,
+    ExternalResourceRequest,
+    ForgetReceiptResponse,
+    ResourceListResponse,
+    ResourceResponse,
+    UploadRequest,
 )
 from holdfast.gateway.strict_route import StrictRoute
 
 ResourceId = Annotated[str, Path(min_length=1, max_length=80)]
-_REUSED: dict[int | str, dict[str, Any]] = {200: {"model": ResourceTold, "description": "The resource already exists."}}
+_REUSED: dict[int | str, dict[str, Any]] = {
+    200: {"model": ResourceResponse, "description": "The resource already exists."}
+}
 
 
 def router(auth: Authenticator, config: GatewayConfig) -> APIRouter:
@@ -41,16 +43,18 @@ def router(auth: Authenticator, config: GatewayConfig) -> APIRouter:
         project_id: InApp = "default",
         limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
         cursor: Cursor = None,
-    ) -> ResourceList:
+    ) -> ResourceListResponse:
         """List this user's resources, newest first."""
         caller = await auth.user(request)
         page = await caller.memory.resources(limit=limit, cursor=cursor, **caller.where(app_id, project_id))
-        return ResourceList(resources=[presenters.resource(each) for each in page.items], next_cursor=page.next_cursor)
+        return ResourceListResponse(
+            resources=[presenters.resource(each) for each in page.items], next_cursor=page.next_cursor
+        )
 
     @routes.get("/{resource_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
     async def get_resource(
         request: Request, resource_id: ResourceId, app_id: InApp = "default", project_id: InApp = "default"
-    ) -> ResourceTold:
+    ) -> ResourceResponse:
         """Describe a resource. The file itself is not stored: its text is in its chunks."""
         caller = await auth.user(request)
         return presenters.resource(await caller.memory.resource(resource_id, **caller.where(app_id, project_id)))
@@ -62,7 +66,7 @@ def router(auth: Authenticator, config: GatewayConfig) -> APIRouter:
         app_id: InApp = "default",
         project_id: InApp = "default",
         idempotency_key: IdempotencyKey = None,
-    ) -> Forgotten:
+    ) -> ForgetReceiptResponse:
         """Forget a resource and all its chunks."""
         caller = await auth.user(request)
         where = caller.where(app_id, project_id)
@@ -78,9 +82,9 @@ def _add_upload_routes(routes: APIRouter, auth: Authenticator, config: GatewayCo
     async def add_resource(
         request: Request,
         response: Response,
-        body: Annotated[Upload, Form(media_type="multipart/form-data")],
+        body: Annotated[UploadRequest, Form(media_type="multipart/form-data")],
         idempotency_key: IdempotencyKey = None,
-    ) -> ResourceTold:
+    ) -> ResourceResponse:
         """Upload a document. Its text is searchable when this call returns."""
         caller = await auth.user(request, body.user_id, body.user_key)
         if (sent := len((await request.form()).getlist("file"))) > 1:
@@ -103,8 +107,8 @@ def _add_upload_routes(routes: APIRouter, auth: Authenticator, config: GatewayCo
 
     @routes.post("/external", status_code=201, **allow(AccessRule.USER), responses={**_REUSED, **refusals(401, 422)})
     async def add_external_resource(
-        request: Request, response: Response, body: ExternalResource, idempotency_key: IdempotencyKey = None
-    ) -> ResourceTold:
+        request: Request, response: Response, body: ExternalResourceRequest, idempotency_key: IdempotencyKey = None
+    ) -> ResourceResponse:
         """Make an external document searchable. Results contain its URI, which is never fetched."""
         caller = await auth.user(request, body.user_id, body.user_key)
         with _rename_document_field("text"):

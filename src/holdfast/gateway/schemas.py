@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from fastapi import UploadFile
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
-from holdfast.control.schemas import Answer, Asked
-from holdfast.domain.metadata import MAX_METADATA_ENTRIES
+from holdfast.control.schemas import RequestModel, ResponseModel
+from holdfast.domain.checks import MAX_METADATA_ENTRIES
 from holdfast.domain.scope import MAX_PART_CHARS
 
 CHAT = "chat:"
@@ -67,15 +67,7 @@ ChatSession = Annotated[
 Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), AfterValidator(known_session)]
 
 
-class Given(Asked):
-    """A request's body."""
-
-
-class Told(Answer):
-    """A response's body."""
-
-
-class Signed(Given):
+class SignedRequest(RequestModel):
     """The user and the user's key; the key may be in the Authorization header instead."""
 
     user_id: Name | None = Field(default=None, description="Required if the key is in the body.")
@@ -89,36 +81,36 @@ class Signed(Given):
 # --- users ---
 
 
-class NewUser(Given):
+class CreateUserRequest(RequestModel):
     user_id: Name
     user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
         default=None, description="The current key of an existing user."
     )
 
 
-class UserTold(Told):
+class UserKeyResponse(ResponseModel):
     """`user_key` is returned once, when it is created."""
 
     user_id: str
     user_key: str | None = None
 
 
-class UserListed(Told):
+class UserResponse(ResponseModel):
     user_id: str
     created_at: str
     rotated_at: str | None
     revoked_at: str | None
 
 
-class UserList(Told):
-    users: list[UserListed]
+class UserListResponse(ResponseModel):
+    users: list[UserResponse]
     next_cursor: str | None
 
 
 # --- conversations ---
 
 
-class MessageGiven(Given):
+class MessageRequest(RequestModel):
     sender_id: Name
     role: SenderRole
     timestamp: Millis = Field(description="When the message was said, in milliseconds since 1970, UTC.")
@@ -128,18 +120,18 @@ class MessageGiven(Given):
     )
 
 
-class AddGiven(Signed):
+class AddMessagesRequest(SignedRequest):
     session_id: ChatSession
-    messages: Annotated[list[MessageGiven], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
+    messages: Annotated[list[MessageRequest], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
 
 
-class SkippedTold(Told):
+class SkippedMessageResponse(ResponseModel):
     index: int
     reason: str
     id: str | None
 
 
-class AddTold(Told):
+class AddMessagesResponse(ResponseModel):
     """`message_ids` has one id per message sent; null for one that was forgotten before and is not stored again."""
 
     session_id: str
@@ -147,21 +139,21 @@ class AddTold(Told):
     status: Literal["accumulated"]
     message_ids: list[str | None]
     stored: int
-    skipped: list[SkippedTold]
+    skipped: list[SkippedMessageResponse]
     replayed: bool
 
 
-class FlushGiven(Signed):
+class FlushRequest(SignedRequest):
     session_id: ChatSession
 
 
-class FlushTold(Told):
+class FlushResponse(ResponseModel):
     session_id: str
     status: Literal["extracted", "no_extraction"]
     message_count: int
 
 
-class SearchGiven(Signed):
+class SearchRequest(SignedRequest):
     """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
     query: Annotated[str, StringConstraints(min_length=1)]
@@ -180,7 +172,7 @@ class SearchGiven(Signed):
     enable_llm_rerank: bool | None = None
 
 
-class ResultTold(Told):
+class SearchResultResponse(ResponseModel):
     id: str
     session_id: str | None
     text: str
@@ -190,14 +182,14 @@ class ResultTold(Told):
     raw: dict[str, Any]
 
 
-class SearchTold(Told):
-    results: list[ResultTold]
+class SearchResponse(ResponseModel):
+    results: list[SearchResultResponse]
 
 
 # --- memories ---
 
 
-class MemoryTold(Told):
+class MemoryResponse(ResponseModel):
     """A message or a memory. Its id and revision make its ETag."""
 
     id: str
@@ -223,21 +215,21 @@ class MemoryTold(Told):
     metadata: dict[str, str]
 
 
-class MemoryList(Told):
-    memories: list[MemoryTold]
+class MemoryListResponse(ResponseModel):
+    memories: list[MemoryResponse]
     next_cursor: str | None
 
 
-class History(Told):
-    revisions: list[MemoryTold]
+class HistoryResponse(ResponseModel):
+    revisions: list[MemoryResponse]
 
 
-class Override(Given):
+class OverrideRequest(RequestModel):
     text: Annotated[str, StringConstraints(min_length=1)]
     reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None = None
 
 
-class ForgetGiven(Signed):
+class ForgetRequest(SignedRequest):
     """Send exactly one of `ids`, `session_id` and `everything`. Without `token`, the call is a preview."""
 
     ids: (
@@ -251,7 +243,7 @@ class ForgetGiven(Signed):
     token: Annotated[str, StringConstraints(min_length=1, max_length=80)] | None = None
 
 
-class Forgotten(Told):
+class ForgetReceiptResponse(ResponseModel):
     """The receipt of a forget. `scrubbed` is false while a job still has to remove the bytes from the files."""
 
     operation_id: str
@@ -265,7 +257,7 @@ class Forgotten(Told):
     forgotten_at: str
 
 
-class ForgetTold(Told):
+class ForgetResponse(ResponseModel):
     """A preview has a `token`: repeat the request with it to forget. A completed forget has a `receipt`."""
 
     token: str | None = None
@@ -276,13 +268,13 @@ class ForgetTold(Told):
     resources: int
     ids: list[str] = Field(default=[])
     truncated: bool = False
-    receipt: Forgotten | None = None
+    receipt: ForgetReceiptResponse | None = None
 
 
 # --- resources ---
 
 
-class ResourceTold(Told):
+class ResourceResponse(ResponseModel):
     resource_id: str
     session_id: str
     uri: str
@@ -296,12 +288,12 @@ class ResourceTold(Told):
     reused: bool = False
 
 
-class ResourceList(Told):
-    resources: list[ResourceTold]
+class ResourceListResponse(ResponseModel):
+    resources: list[ResourceResponse]
     next_cursor: str | None
 
 
-class Upload(Signed):
+class UploadRequest(SignedRequest):
     """A multipart form with a file."""
 
     # Every field of a form is text.
@@ -310,7 +302,7 @@ class Upload(Signed):
     file: UploadFile = Field(description="Text, Markdown, HTML, PDF or DOCX.")
 
 
-class ExternalResource(Signed):
+class ExternalResourceRequest(SignedRequest):
     """A document stored elsewhere. The request contains its text: nothing is ever fetched."""
 
     uri: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
@@ -319,5 +311,5 @@ class ExternalResource(Signed):
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
 
 
-class Health(Told):
+class HealthResponse(ResponseModel):
     status: Literal["ok"]

@@ -25,8 +25,7 @@ from starlette.types import ASGIApp
 from holdfast.errors import ConfigurationError
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.connection_limits import connection_protocol
-from holdfast.gateway.edge.http_metrics import Metrics
-from holdfast.gateway.edge.request_log import JsonFormatter
+from holdfast.gateway.edge.observers import JsonFormatter, Metrics
 
 _MOST_FILES = 65_536
 Tell = Callable[[GatewayConfig], None]

@@ -15,7 +15,7 @@ from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.memories import Cursor
 from holdfast.gateway.problem_responses import refusals
-from holdfast.gateway.schemas import MAX_PAGE, NewUser, UserList, UserListed, UserTold
+from holdfast.gateway.schemas import MAX_PAGE, CreateUserRequest, UserKeyResponse, UserListResponse, UserResponse
 from holdfast.gateway.strict_route import StrictRoute
 from holdfast.runtime.users import CreateUser
 
@@ -30,11 +30,11 @@ def router(auth: Authenticator) -> APIRouter:
         "",
         status_code=201,
         **allow(AccessRule.SIGN_UP),
-        responses={200: {"model": UserTold}, **refusals(401, 409, 422)},
+        responses={200: {"model": UserKeyResponse}, **refusals(401, 409, 422)},
     )
     async def create_user(
-        request: Request, response: Response, body: NewUser, idempotency_key: IdempotencyKey = None
-    ) -> UserTold:
+        request: Request, response: Response, body: CreateUserRequest, idempotency_key: IdempotencyKey = None
+    ) -> UserKeyResponse:
         """Create a user. The key is in this response only.
 
         If the user exists: with the user's current key, 200 and no key; with the operator's token, a new key.
@@ -46,7 +46,7 @@ def router(auth: Authenticator) -> APIRouter:
             except Unauthenticated:
                 raise Unauthenticated(_WHO) from None
             response.status_code = 200
-            return UserTold(user_id=known.user_id)
+            return UserKeyResponse(user_id=known.user_id)
         presented = None if caller.proven else auth.key_of(request, body.user_key)
         issued = await caller.perform(
             Action.CREATE_USER,
@@ -54,19 +54,19 @@ def router(auth: Authenticator) -> APIRouter:
         )
         response.status_code = 201 if issued.created else 200
         response.headers["Cache-Control"] = "no-store"
-        return UserTold(user_id=issued.user.id, user_key=issued.key)
+        return UserKeyResponse(user_id=issued.user.id, user_key=issued.key)
 
     @routes.get("", **allow(AccessRule.OPERATOR), responses=refusals(401, 403, 422))
     async def list_users(
         request: Request, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, cursor: Cursor = None
-    ) -> UserList:
+    ) -> UserListResponse:
         """List all users by id, without their keys."""
         caller = await auth.operator(request)
         page = await caller.memory.users(limit=limit, cursor=cursor)
-        return UserList(users=[presenters.user(each) for each in page.items], next_cursor=page.next_cursor)
+        return UserListResponse(users=[presenters.user(each) for each in page.items], next_cursor=page.next_cursor)
 
     @routes.delete("/{user_id:path}", **allow(AccessRule.OPERATOR), responses=refusals(401, 403, 404, 422))
-    async def revoke_user(request: Request, user_id: UserId, idempotency_key: IdempotencyKey = None) -> UserListed:
+    async def revoke_user(request: Request, user_id: UserId, idempotency_key: IdempotencyKey = None) -> UserResponse:
         """Revoke a user's key. The user's memory stays. The operator's token can issue a new key."""
         caller = await auth.operator(request)
         return presenters.user(await caller.memory.revoke_user(user_id, idempotency_key=idempotency_key))

@@ -1,8 +1,8 @@
 """Ports: what the core needs (a store, an embedder, a clock, ids), and the service that edges call.
 
 A store runs a function inside one transaction, in a thread of its choice. A `Reader` and a `Transaction` are bound to
-their grant: what the grant does not reach cannot be read, counted or written through them. Their methods are plain
-calls; `read` and `write` are awaited.
+their grant: what the grant does not reach cannot be read, counted or written through them. Each has one repository per
+noun, such as `reader.records` (`ports/repositories/`), whose methods are plain calls; `read` and `write` are awaited.
 """
 
 from holdfast.domain.forgetting import ForgetPlan
@@ -49,9 +49,10 @@ from holdfast.ports.records import (
     VectorRow,
     columns_of,
 )
+from holdfast.ports.repositories.aliases import Alias, StoredAlias
+from holdfast.ports.repositories.transcripts import ThreadSummary, TurnState
 from holdfast.ports.service import KeyDirectory, Searcher, Service, Verb
 from holdfast.ports.store import Reader, Store, Transaction
-from holdfast.ports.transcripts import Alias, StoredAlias, ThreadSummary, TurnState
 
 __all__ = [
     "TERM_BYTES",

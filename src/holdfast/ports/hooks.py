@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from holdfast.domain.contract import HookKind
@@ -13,6 +13,12 @@ HookHandler = Callable[[HookEvent], Awaitable[None] | None]
 
 
 class Subscribers(Protocol):
+    def subscribe(self, name: str, kinds: Iterable[HookKind], handler: HookHandler) -> None:
+        """Deliver hooks of these kinds to `handler`, at least once each. Names are unique."""
+
+    def unsubscribe(self, name: str) -> bool:
+        """Remove a subscriber; True if there was one."""
+
     def names_for(self, kind: HookKind) -> Sequence[str]:
         """Return the names of subscribers to this kind of hook, in order."""
 

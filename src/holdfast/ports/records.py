@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar, overload
 
+from holdfast.domain.checks import Metadata
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane, Status, Trust, Validity
-from holdfast.domain.metadata import Metadata
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import ActorAttribution, Authority, DeliveryStatus, HostOpaqueRef

@@ -9,16 +9,16 @@ from holdfast.domain.access import Action, Actor
 from holdfast.domain.ranking import IntArray
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import Order, QueryVector, RankedCandidates, SearchOptions
-from holdfast.ports.store import Reader
+from holdfast.ports.repositories.index import IndexReader
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Searcher(Protocol):
-    """Ranks the records of a reader by a vector that was made beforehand, or on the way if that takes microseconds."""
+    """Ranks the records of an index by a vector that was made beforehand, or on the way if that takes microseconds."""
 
-    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: SearchOptions) -> str:
+    def text_to_embed(self, index: IndexReader, scope: Scope, query: str, wanted: SearchOptions) -> str:
         """Return the text to embed: the query without the names of known participants.
 
         A name in a query is matched against speakers, not against texts that mention it.
@@ -26,7 +26,7 @@ class Searcher(Protocol):
 
     def rank(
         self,
-        reader: Reader,
+        index: IndexReader,
         scope: Scope,
         query: str,
         vector: QueryVector,
@@ -36,7 +36,7 @@ class Searcher(Protocol):
         explained: bool = False,
     ) -> RankedCandidates: ...
 
-    def browse(self, reader: Reader, scope: Scope, wanted: SearchOptions, order: Order) -> IntArray:
+    def browse(self, index: IndexReader, scope: Scope, wanted: SearchOptions, order: Order) -> IntArray:
         """Return the numbers of all records that a search could find, oldest first. Ranking options are ignored."""
 
 

@@ -14,16 +14,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from holdfast.domain.bindings import LOCAL
-from holdfast.domain.capture_metadata import (
-    CaptureMetadata,
-    capture_conversation,
-    capture_id,
-    captured_text,
-    decode_metadata,
-    encode_metadata,
-    matches_metadata,
-    provenance,
-)
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     MAX_SUMMARY_CHARS,
     Capabilities,
@@ -49,13 +40,23 @@ from holdfast.domain.contract import (
     TraceResult,
     WriteResult,
 )
+from holdfast.domain.contract_records import (
+    CaptureMetadata,
+    capture_conversation,
+    capture_id,
+    captured_text,
+    encode_metadata,
+    matches_metadata,
+    provenance,
+    to_snippet,
+)
 from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.jobs import Cause, Job
 from holdfast.domain.memory import GUARDED_PLANES, Status
 from holdfast.domain.results import Explanation, Hit, Record
 from holdfast.domain.scope import Scope
+from holdfast.domain.search import MAX_TOP_K
 from holdfast.domain.secret import Secret
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import NotFound, ProviderMisconfigured
 from holdfast.ports import SearchOptions
@@ -75,7 +76,7 @@ from holdfast.runtime.provider_verbs import (
 )
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct
-from holdfast.runtime.search import MAX_TOP_K, Explain, Search
+from holdfast.runtime.search import Explain, Search
 
 Filter = Literal["project", "namespace", "session_key", "issue", "run"]
 # Parts with another name in the provider API.
@@ -88,6 +89,24 @@ _LINE_CHARS = 160
 _ROOM_CHARS = 1_000_000
 _OUR_OWN_WORDS = frozenset({SourceKind.RUN, SourceKind.ACTIVITY})
 _FROM_OUTSIDE = frozenset({SourceKind.EXTERNAL_DOCUMENT})
+
+
+class _CheckedSearch(Search):
+    """A search whose query was checked as a request of the contract, whose limits are narrower."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        pass
+
+
+class _CheckedRecall(RecallMemory):
+    """A recall whose query was checked likewise."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        pass
 
 
 class LocalConfiguration(Configuration):
@@ -199,10 +218,10 @@ class LocalAdapter:
         scope = self._read_scope(request.scope)
         hits: Iterable[Hit]
         if request.intent is Intent.AGENT_PREAMBLE:
-            hits = (await self._beneath.run(RecallMemory(scope, request.query, wanted, _ROOM_CHARS))).hits
+            hits = (await self._beneath.run(_CheckedRecall(scope, request.query, wanted, _ROOM_CHARS))).hits
         else:
-            hits = await self._beneath.run(Search(scope, request.query, wanted))
-        found = [_to_snippet(hit, hit.score) for hit in hits]
+            hits = await self._beneath.run(_CheckedSearch(scope, request.query, wanted))
+        found = [to_snippet(hit, hit.score) for hit in hits]
         chosen = [each for each in found if matches_metadata(each.metadata, request.metadata_filter)]
         return ContextBundle(tuple(chosen[: request.top_k]))
 
@@ -215,7 +234,7 @@ class LocalAdapter:
     async def list(self, request: ListRequest) -> ListPage:
         verb = PageRecords(request.scope, request.metadata_filter, request.limit, request.cursor)
         page = await self._beneath.run(verb)
-        return ListPage(tuple(_to_snippet(record) for record in page.items), page.next_cursor)
+        return ListPage(tuple(to_snippet(record) for record in page.items), page.next_cursor)
 
     async def get(self, handle: RecordHandle, scope: Scope) -> Snippet | None:
         if not _is_local_handle(handle):
@@ -224,7 +243,7 @@ class LocalAdapter:
             found = await self._beneath.run(Get(self._read_scope(scope), handle.record_id))
         except NotFound:
             return None
-        return _to_snippet(found) if _is_visible(found) else None
+        return to_snippet(found) if _is_visible(found) else None
 
     async def profile(self, scope: Scope) -> ProfileResult:
         lines: list[str] = []
@@ -311,23 +330,6 @@ def _is_visible(record: Record) -> bool:
     if isinstance(record, Message):
         return record.superseded_at is None and record.status is Status.ACCEPTED and record.plane is None
     return record.status is Status.ACCEPTED and record.plane not in GUARDED_PLANES
-
-
-def _to_snippet(record: Record | Hit, score: float | None = None) -> Snippet:
-    noted = decode_metadata(record.metadata)
-    source = noted.source
-    if source is not None and source.space != record.scope.space:
-        source = None  # a source in another company is forged
-    return Snippet(
-        handle=RecordHandle(LOCAL, record.id),
-        text=record.text,
-        score=score,
-        summary=noted.summary,
-        source=source,
-        scope=record.scope,
-        recorded_at=record.recorded_at,
-        metadata=noted.metadata,
-    )
 
 
 def _shorten(text: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import IdempotencyKey, text_rule
+from holdfast.domain.checks import checked_text
 from holdfast.domain.ids import JobId, MessageId, OperationId, TurnId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.results import Added, SkippedMessage
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Role
 from holdfast.errors import InvalidInput
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
@@ -20,6 +21,7 @@ from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 
 MAX_SOURCE_CHARS = 256
+NewSource = Annotated[str, text_rule(MAX_SOURCE_CHARS, "NAME"), "The origin of the content, to filter and forget by."]
 FORGOTTEN = "forgotten: a message of this id was forgotten, and is not brought back"
 KNOWN = "known: this message is stored already"
 
@@ -32,14 +34,19 @@ class _PreparedAdd:
 
 @dataclass(frozen=True, slots=True)
 class Add(Write[_PreparedAdd, Added]):
-    """Add messages to a conversation. Retries are safe with an idempotency key, with message ids, or with explicit
-    timestamps and equal content."""
+    """Add messages to a conversation. They are durable and searchable on return.
+
+    Retries are safe with an idempotency key, with message ids, or with explicit timestamps and equal content.
+    """
 
     action: ClassVar[Action] = Action.ADD
     scope: Scope
-    drafts: tuple[Draft, ...]
-    idempotency_key: str | None = None
-    source: str | None = None
+    drafts: Annotated[
+        tuple[Draft, ...],
+        "Texts, or dictionaries with `text` and any of `sender`, `role`, `timestamp`, `id`, `metadata`.",
+    ]
+    idempotency_key: IdempotencyKey | None = None
+    source: NewSource | None = None
 
     def __post_init__(self) -> None:
         if self.scope.conversation is None:
@@ -90,7 +97,7 @@ class Add(Write[_PreparedAdd, Added]):
     def store_messages(self, transaction: Transaction, prepared: _PreparedAdd, cause: Cause | None = None) -> Added:
         """Store the messages. `cause` is the origin of the jobs that are queued for them."""
         core, turn = prepared.core, prepared.turn
-        stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         return Added(
             turn_id=turn.id if stored.new else None,
             conversation=self.scope.conversation or "",

@@ -21,12 +21,12 @@ async def queue_due(core: Core) -> int:
     if not least or core.store.exact_because is not None:
         return 0
     fingerprint = core.embedder.fingerprint
-    due = await core.store.read(storewide_grant(), lambda reader: reader.nearest_due(fingerprint, least))
+    due = await core.store.read(storewide_grant(), lambda reader: reader.index.nearest_due(fingerprint, least))
 
     def enqueue(transaction: Transaction) -> None:
         for partition in due:
             job = NewJob(JobKind.NEAREST, _scope_of(partition))
-            transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+            transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
     if due:
         await core.store.write(storewide_grant(), enqueue)
@@ -65,7 +65,7 @@ def _publish(
 ) -> None:
     if publish is not None:
         publish(transaction)
-        transaction.extend(job, core.clock.now(), LEASE, total, total)
+        transaction.jobs.extend(job, core.clock.now(), LEASE, total, total)
         # The scrub removes the replaced index, and blanks records in the new one that were forgotten meanwhile.
         scrub = NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE))
-        transaction.enqueue(JobId(core.ids.new(ids.JOB)), scrub, core.clock.now())
+        transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), scrub, core.clock.now())

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.numbers import checked_flag, checked_whole
+from holdfast.domain.arguments import GROUP, whole_number
+from holdfast.domain.checks import checked_flag, checked_whole
 from holdfast.domain.results import Browsed
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import Order, SearchOptions
 from holdfast.ports import Reader
+from holdfast.runtime.cursors import MAX_PAGE, PageLimit
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.lookup import MAX_PAGE
 from holdfast.runtime.search import check_options
 
 MAX_OFFSET = 10**12
@@ -20,18 +21,19 @@ MAX_OFFSET = 10**12
 
 @dataclass(frozen=True, slots=True)
 class Browse(Read[Core, Browsed]):
-    """List records in time order. Only the filters of `wanted` apply, not its ranking options.
+    """List by the time of `said` or `recorded` from any offset, with the total.
 
-    Pages shift when records are added meanwhile. `list` with its cursor misses nothing.
+    Only the filters of `wanted` apply, not its ranking options. New records shift offsets; `list` with its cursor
+    misses nothing.
     """
 
     action: ClassVar[Action] = Action.BROWSE
     scope: Scope
-    wanted: SearchOptions = field(default_factory=SearchOptions)
-    order: Order = Order.SAID
-    ascending: bool = False
-    offset: int = 0
-    limit: int = 50
+    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
+    order: Annotated[Order, "The time to order by: when it was said or when it was recorded."] = Order.SAID
+    ascending: Annotated[bool, "Oldest first."] = False
+    offset: Annotated[int, whole_number(0, MAX_OFFSET), "Leave out the first N."] = 0
+    limit: PageLimit = 50
 
     def __post_init__(self) -> None:
         check_options(self.wanted)
@@ -43,10 +45,10 @@ class Browse(Read[Core, Browsed]):
         return core
 
     def apply(self, reader: Reader, prepared: Core) -> Browsed:
-        numbers = prepared.searcher.browse(reader, self.scope, self.wanted, self.order)
+        numbers = prepared.searcher.browse(reader.index, self.scope, self.wanted, self.order)
         ordered = numbers if self.ascending else numbers[::-1]
         page = [int(number) for number in ordered[self.offset : self.offset + self.limit]]
-        records = reader.fetch(page)
+        records = reader.records.fetch(page)
         return Browsed(tuple(records[number] for number in page if number in records), len(numbers))
 
     def record_count(self, result: Browsed) -> int:

@@ -6,10 +6,10 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
-from holdfast.domain.numbers import checked_whole
-from holdfast.domain.text import checked_text
+from holdfast.domain.arguments import whole_number
+from holdfast.domain.checks import checked_text, checked_whole
 from holdfast.errors import InvalidCursor, InvalidText
 
 
@@ -19,6 +19,9 @@ class _HasId(Protocol):
 
 
 N = TypeVar("N", bound=_HasId)
+MAX_PAGE = 1_000
+Cursor = Annotated[str, "The `next_cursor` of the previous page."]
+PageLimit = Annotated[int, whole_number(1, MAX_PAGE), "At most N."]
 
 
 class Pagination:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from holdfast.domain import ids
@@ -10,13 +10,25 @@ from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.ids import MemoryId
 from holdfast.domain.jobs import Job
 from holdfast.domain.memory import MemoryRecord, Plane, Status
+from holdfast.domain.results import Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
-from holdfast.ports import Candidate, NewRevision, Reader, Transaction
+from holdfast.ports import Candidate, Extractor, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import with_costs
 from holdfast.runtime.remember import time_after
+
+
+@dataclass(frozen=True, slots=True)
+class LazyExtractor:
+    """An extractor that is loaded on first use. Implements `ports.Extractor`."""
+
+    name: str
+    load: Callable[[], Extractor]
+
+    async def extract(self, messages: Sequence[Record], subject: str | None) -> Sequence[Candidate]:
+        return await self.load().extract(messages, subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +71,7 @@ def lasting_scope(scope: Scope) -> Scope:
 
 
 def _learnable_messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
-    found = (reader.find(message_id) for message_id in message_ids)
+    found = (reader.records.find(message_id) for message_id in message_ids)
     messages = [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
     return [message for message in messages if _is_learnable(message)]
 
@@ -83,15 +95,15 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _Index
     if len(_learnable_messages(transaction, candidate.evidence)) < len(candidate.evidence):
         return
     slot = f"{core.extractor.name}/{candidate.key}"
-    old = transaction.in_slot(scope, slot)
+    old = transaction.records.in_slot(scope, slot)
     if isinstance(old, MemoryRecord) and old.text == candidate.text:
         # Repeated: it now has both as evidence, and stays if one of them is forgotten.
-        transaction.add_evidence(old.id, candidate.evidence)
+        transaction.records.add_evidence(old.id, candidate.evidence)
         return
     if old is not None and not (isinstance(old, MemoryRecord) and replaces_memory(candidate, old)):
         return
     now = core.clock.now()
-    transaction.add_revision(
+    transaction.records.add_revision(
         NewRevision(
             id=old.id if isinstance(old, MemoryRecord) else MemoryId(core.ids.new(ids.MEMORY)),
             scope=old.scope if isinstance(old, MemoryRecord) else scope,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import IdempotencyKey
 from holdfast.domain.ids import JobId, OperationId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.domain.results import Flushed
@@ -22,8 +23,8 @@ def seal_conversation(
     verb: Write[Any, Any], transaction: Transaction, core: Core, thread: Scope, cause: Cause | None = None
 ) -> tuple[int, tuple[JobId, ...]]:
     """Seal a conversation in a verb's transaction. Return the number of messages and the queued extraction jobs."""
-    unsealed = transaction.unsealed(thread)
-    transaction.seal(thread)
+    unsealed = transaction.transcripts.unsealed_messages(thread)
+    transaction.transcripts.seal(thread)
     return len(unsealed), tuple(
         verb.enqueue(
             transaction,
@@ -36,9 +37,11 @@ def seal_conversation(
 
 @dataclass(frozen=True, slots=True)
 class Flush(Write[Core, Flushed]):
+    """Wait for the vectors of one conversation, as in `add`; seal its messages and queue the extraction."""
+
     action: ClassVar[Action] = Action.FLUSH
     scope: Scope
-    idempotency_key: str | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         if self.scope.conversation is None:

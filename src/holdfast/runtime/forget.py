@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, Grant, authorize
+from holdfast.domain.arguments import GROUP, IdempotencyKey
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.ids import Id, OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -17,7 +18,7 @@ from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdate
 from holdfast.failpoints import reach
 from holdfast.ports import ForgetPlan, Reader, Transaction
 from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.revisions import require_revision, validate_expected_revision
+from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
 
 _SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
@@ -39,11 +40,11 @@ async def _other_owners(core: Core, grant: Grant) -> tuple[Partition, ...]:
 
 
 def _conversation_owners(reader: Reader) -> tuple[Partition, ...]:
-    return tuple(reader.holding())
+    return tuple(reader.records.occupied_partitions())
 
 
 def _plan_forget(reader: Reader, scope: Scope, target: ForgetTarget, others: tuple[Partition, ...]) -> ForgetPlan:
-    found = reader.doomed(target)
+    found = reader.records.plan_forget(target)
     missing = set(target.ids) - {*found.message_ids, *found.memory_ids}
     if missing:
         raise NotFound(f"there is no memory or message {min(missing)!r:.80} in this scope; nothing was forgotten")
@@ -65,11 +66,11 @@ def _ambiguous_owner_error(scope: Scope, others: tuple[Partition, ...]) -> Inval
 
 @dataclass(frozen=True, slots=True)
 class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
-    """Count the records a forget would remove, and return a token for it."""
+    """Preview what `forget` with the same arguments would delete; `empty` if nothing. It changes nothing."""
 
     action: ClassVar[Action] = Action.FORGET_PREVIEW
     scope: Scope
-    target: ForgetTarget
+    target: Annotated[ForgetTarget, GROUP]
 
     async def prepare(self, core: Core, grant: Grant) -> tuple[Partition, ...]:
         return await _other_owners(core, grant)
@@ -96,15 +97,19 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
 
 @dataclass(frozen=True, slots=True)
 class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
-    """Forget records. With a preview's token, only if the affected records are still the same; with
-    `expected_revision`, only if the record is still at that revision."""
+    """Forget permanently: some ids, or a whole source, conversation or subject.
+
+    A conversation belongs to a subject or an agent. If the scope names neither, only a conversation that belongs to
+    no one is forgotten, never those of others with the same name; if only others have one, `InvalidScope` is
+    raised. An unknown id is `NotFound`; of an unknown source, conversation or subject, `receipt.found` is False.
+    """
 
     action: ClassVar[Action] = Action.FORGET
     scope: Scope
-    target: ForgetTarget
-    token: str | None = None
-    idempotency_key: str | None = None
-    expected_revision: int | None = None
+    target: Annotated[ForgetTarget, GROUP]
+    token: Annotated[Id | None, "A preview's token: fail if anything else would now be deleted."] = None
+    idempotency_key: IdempotencyKey | None = None
+    expected_revision: ExpectedRevision | None = None
 
     def __post_init__(self) -> None:
         if self.token is not None:
@@ -122,7 +127,7 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
         if self.token not in (None, found.fingerprint):
             raise PreviewOutdated("the affected records changed since the preview; look at a new preview first")
         for record_id in self.target.ids if self.expected_revision is not None else ():
-            if (current := transaction.find(record_id)) is not None:
+            if (current := transaction.records.find(record_id)) is not None:
                 require_revision(current[1], self.expected_revision)
         return forget_planned(self, transaction, core, found)
 
@@ -143,7 +148,7 @@ def forget_planned(verb: Write[Any, Any], transaction: Transaction, core: Core, 
     """Delete the planned records in the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")
-    tombstones, remaining = transaction.forget(found, now)
+    tombstones, remaining = transaction.records.forget(found, now)
     reach("forget.after")
     # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
     verb.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))

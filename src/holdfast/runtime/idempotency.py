@@ -1,4 +1,4 @@
-"""Idempotency keys: request digests, and the key under which an answer is stored."""
+"""Idempotency keys: request digests, and the stored replay state of the first call with a key."""
 
 from __future__ import annotations
 
@@ -7,13 +7,26 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
+from holdfast.domain.checks import checked_text
+from holdfast.domain.ids import OperationId
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
-from holdfast.ports import StoredResponse
+from holdfast.errors import IdempotencyConflict
+from holdfast.ports import StoredResponse, Transaction
 
 MAX_KEY_CHARS = 256
+
+
+class KeyedRequest(Protocol):
+    """A request that may have an idempotency key."""
+
+    @property
+    def scope(self) -> Scope: ...
+
+    @property
+    def idempotency_key(self) -> str | None: ...
 
 
 def check_key(key: str | None) -> None:
@@ -52,6 +65,33 @@ def _fields(value: Any) -> list[object]:
     ]
 
 
+def load_replay(transaction: Transaction, request: KeyedRequest, digest: str) -> dict[str, Any] | None:
+    """Return the replay state that the first call with the request's key stored; None if this is the first."""
+    key, scope = str(request.idempotency_key), request.scope
+    stored = transaction.records.response(scope.partition, _answer_key(scope, key))
+    if stored is None:
+        return None
+    if not is_answer_to(stored, digest, key):
+        raise IdempotencyConflict("idempotency_key: was used for another call; use a new key for each new call")
+    replay_state: dict[str, Any] = json.loads(stored.body)
+    return replay_state
+
+
+def store_replay(
+    transaction: Transaction,
+    request: KeyedRequest,
+    digest: str,
+    operation_id: OperationId,
+    replay_state: Mapping[str, Any],
+    at: datetime,
+) -> None:
+    """Store the replay state of a request's first call, with the id of its operation."""
+    key, scope = str(request.idempotency_key), request.scope
+    body = json.dumps({"operation_id": operation_id, **replay_state})
+    answer = StoredResponse(seal_digest(digest, key), body)
+    transaction.records.put_response(scope.partition, _answer_key(scope, key), answer, at)
+
+
 def seal_digest(digest: str, key: str) -> str:
     """HMAC the digest with the caller's key, which is not stored.
 
@@ -66,6 +106,6 @@ def is_answer_to(known: StoredResponse, digest: str, key: str) -> bool:
     return known.digest in (seal_digest(digest, key), digest)
 
 
-def answer_key(scope: Scope, idempotency_key: str) -> str:
+def _answer_key(scope: Scope, idempotency_key: str) -> str:
     """The key of a stored answer. It separates the apps, projects and namespaces of one partition."""
     return digest_of(scope.app, scope.project, scope.namespace, idempotency_key)

@@ -108,7 +108,7 @@ async def index_waiting(core: Core, grant: Grant) -> int:
     fingerprint, version = core.embedder.fingerprint, core.analyzer.version
 
     def next_batch(reader: Reader) -> Sequence[UnindexedRecord]:
-        return reader.unindexed(fingerprint, version, after, BATCH)
+        return reader.index.backlog(fingerprint, version, after, BATCH)
 
     while waiting := await core.store.read(grant, next_batch):
         made = await index_records(core, waiting)
@@ -122,7 +122,7 @@ async def index_waiting(core: Core, grant: Grant) -> int:
 
 def store_index(made: Sequence[IndexUpdate], fingerprint: str, version: int, transaction: Transaction) -> None:
     reach("index.before")
-    transaction.index(made, fingerprint, version)
+    transaction.index.update(made, fingerprint, version)
     reach("index.after")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from holdfast.domain import ids
 from holdfast.domain.access import Grant
@@ -19,47 +18,29 @@ from holdfast.ports import Transaction, models
 from holdfast.runtime.requests import Core
 
 
-class Ledger(Protocol):
-    """The part of a transaction that charging needs."""
-
-    def prices(self) -> Sequence[Price]: ...
-
-    def add_cost(self, event: CostEvent) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class PricedLedger:
-    """A ledger with prices that were read beforehand: for a transaction that belongs to no single company."""
-
-    transaction: Transaction
-    known: tuple[Price, ...]
-
-    def prices(self) -> Sequence[Price]:
-        return self.known
-
-    def add_cost(self, event: CostEvent) -> None:
-        self.transaction.add_cost(event)
-
-
 def record_costs(
-    transaction: Ledger,
+    transaction: Transaction,
     core: Core,
     operation_id: OperationId | None,
     binding: str | None,
     scope: Scope,
     usage: Iterable[Usage],
     at: datetime,
+    known_prices: Sequence[Price] | None = None,
 ) -> tuple[CostEvent, ...]:
     """Write one cost event for each billed entry. Their ids go into the operation's row.
 
     `usage` is validated (`checked_usage`), `scope` is the call's own, `at` is the time it ended.
+    `known_prices` were read beforehand: for a transaction that belongs to no single company.
     """
     metered = [entry for entry in usage if is_billed(entry)]
     # Most calls cost nothing: read prices only if they are needed.
-    prices = index_prices(transaction.prices()) if any(entry.cost_cents is None for entry in metered) else {}
+    prices: Mapping[tuple[str, str], Price] = {}
+    if any(entry.cost_cents is None for entry in metered):
+        prices = index_prices(transaction.costs.prices() if known_prices is None else known_prices)
     events = tuple(_event(core, operation_id, binding, scope, entry, prices, at) for entry in metered)
     for event in events:
-        transaction.add_cost(event)
+        transaction.costs.add(event)
     return events
 
 
@@ -98,7 +79,7 @@ async def with_costs(
     """Return the effect; if it was preceded by metered usage, its cost events are written in the same commit."""
     if not took:
         return effect
-    prices = tuple(await core.store.read(grant, lambda reader: reader.prices()))
+    prices = tuple(await core.store.read(grant, lambda reader: reader.costs.prices()))
     cause = (None if job is None else job.cause) or Cause()
     return _MeteredEffect(core, grant.scope, cause, took, prices, effect)
 
@@ -117,9 +98,10 @@ class _MeteredEffect:
 
     def __call__(self, transaction: Transaction) -> None:
         self.effect(transaction)
-        ledger, cause = PricedLedger(transaction, self.prices), self.cause
-        now = self.core.clock.now()
-        self.costs = record_costs(ledger, self.core, cause.operation_id, cause.binding, self.scope, self.took, now)
+        core, cause = self.core, self.cause
+        self.costs = record_costs(
+            transaction, core, cause.operation_id, cause.binding, self.scope, self.took, core.clock.now(), self.prices
+        )
 
 
 def report_costs(core: Core, effect: Effect) -> None:

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.capture_metadata import decode_metadata, matches_metadata
 from holdfast.domain.contract import MAX_PAGE
+from holdfast.domain.contract_records import decode_metadata, matches_metadata
 from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, OperationId
@@ -194,7 +194,7 @@ class PutRecords(_CaptureWrite):
 
     def _put(self, transaction: Transaction, record: PutRecord, prepared: PreparedText) -> tuple[str, bool]:
         """Return the memory's id, and whether anything was written."""
-        old = None if record.slot is None else transaction.in_slot(self.scope, record.slot)
+        old = None if record.slot is None else transaction.records.in_slot(self.scope, record.slot)
         revision = self._remember(record).revision(MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
         if isinstance(old, MemoryRecord):
             if old.text == record.text and dict(old.metadata) == dict(record.metadata):
@@ -203,7 +203,9 @@ class PutRecords(_CaptureWrite):
                 raise IdempotencyConflict(_USED)
             revision = _as_next_revision(old, revision)
         core = prepared.core
-        transaction.add_revision(replace(revision, slot=record.slot), core.embedder.fingerprint, core.analyzer.version)
+        transaction.records.add_revision(
+            replace(revision, slot=record.slot), core.embedder.fingerprint, core.analyzer.version
+        )
         return revision.id, True
 
 
@@ -228,7 +230,7 @@ class ForgetByIds(Write[Core, ForgetOutcome]):
         return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> ForgetOutcome:
-        found = transaction.doomed(ForgetTarget(ids=self.record_ids))
+        found = transaction.records.plan_forget(ForgetTarget(ids=self.record_ids))
         found_ids = {*found.message_ids, *found.memory_ids}
         gone = tuple(each for each in self.record_ids if each in found_ids)
         missing = tuple(each for each in self.record_ids if each not in found_ids)
@@ -278,7 +280,7 @@ class PageRecords(Pagination, Read[None, Page]):
         found: list[Record] = []
         step = max(_STEP, self.limit + 1) if self.noted else self.limit + 1
         for _ in range(_MOST_LOOKED_AT // step if self.noted else 1):
-            rows = reader.page(_LISTED, before, step)
+            rows = reader.records.page(_LISTED, before, step)
             found += [
                 row
                 for row in rows
@@ -326,7 +328,9 @@ class ReadProfile(Read[Core, tuple[MemoryRecord, ...]]):
             valid_at=prepared.clock.now(),
         )
         found = [
-            each for each in reader.page(record_filter, None, _MOST_OF_A_PROFILE) if isinstance(each, MemoryRecord)
+            each
+            for each in reader.records.page(record_filter, None, _MOST_OF_A_PROFILE)
+            if isinstance(each, MemoryRecord)
         ]
         return tuple(sorted(found, key=lambda each: -each.trust))
 
@@ -354,7 +358,7 @@ class PageJobs(Pagination, Read[Core, JobPage]):
 
     def apply(self, reader: Reader, prepared: Core) -> JobPage:
         job_filter = JobFilter(kinds=_LEARNING)
-        return JobPage(*self._page(reader.jobs_page(job_filter, prepared.clock.now(), self._before(), self.limit + 1)))
+        return JobPage(*self._page(reader.jobs.page(job_filter, prepared.clock.now(), self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("jobs", self.scope.given())[:16]
@@ -379,13 +383,15 @@ class RetryExtraction(Write[tuple[Core, Grant], Job]):
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> Job:
         core, grant = prepared
-        found = transaction.job(self.job_id)
+        found = transaction.jobs.find(self.job_id)
         if found is None or found.kind not in _LEARNING:
             raise NotFound(f"there is no extraction job {self.job_id!r:.80} in this scope")
-        retried = transaction.retry_job(found.id, core.clock.now())
+        retried = transaction.jobs.restart(found.id, core.clock.now())
         if retried is None:
             raise Conflict(f"{found.id} is {found.status}; only a failed or cancelled job can be retried, once")
-        transaction.append_event(activity_event(core, grant, EventKind.JOB_RETRIED, retried.id, {"kind": retried.kind}))
+        transaction.events.append(
+            activity_event(core, grant, EventKind.JOB_RETRIED, retried.id, {"kind": retried.kind})
+        )
         return retried
 
     async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:

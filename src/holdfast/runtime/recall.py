@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.numbers import checked_whole
+from holdfast.domain.arguments import GROUP, whole_number
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.reference_message import reference_message
 from holdfast.domain.results import Hit, HitKind, Recall
 from holdfast.domain.scope import Scope
+from holdfast.domain.search import MAX_TOP_K, Query
 from holdfast.ports import Reader, SearchOptions
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.search import MAX_TOP_K, PreparedQuery, QueryRead, check_query, prepare_query, to_hits
+from holdfast.runtime.search import PreparedQuery, QueryRead, check_query, prepare_query, to_hits
 
 # Maximum share of the results that may come from one source (a resource, a webhook, an import).
 MAX_SOURCE_SHARE = 0.5
@@ -24,13 +26,13 @@ _MAX_BUDGET_CHARS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
-    """Search, choose by policy, and render the hits as one message within `budget_chars`."""
+    """Select what to show a model within a budget: memories first, and messages where no memory covers them."""
 
     action: ClassVar[Action] = Action.RECALL
     scope: Scope
-    query: str
-    wanted: SearchOptions
-    budget_chars: int = 4_000
+    query: Query
+    wanted: Annotated[SearchOptions, GROUP]
+    budget_chars: Annotated[int, whole_number(1, _MAX_BUDGET_CHARS), "The size of the message, in characters."] = 4_000
 
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted, places="limit")
@@ -45,7 +47,7 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
         # Only facts valid at the time of the query are recalled, unless it names another time.
         valid_at = self.wanted.valid_at or self.wanted.as_of or prepared.now
         options = replace(self.wanted, top_k=candidates, quarantined=False, valid_at=valid_at)
-        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, options)
+        ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, options)
         chosen, omitted = choose_hits(to_hits(reader, ranked.best), self.wanted.top_k)
         shown, message = reference_message(chosen, self.budget_chars)
         if len(shown) < len(chosen):

@@ -5,28 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.arguments import GROUP, IdempotencyKey, text_rule
+from holdfast.domain.checks import MAX_TEXT_CHARS, check_metadata, checked_flag, checked_text
 from holdfast.domain.ids import MemoryId, MessageId, OperationId
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
-from holdfast.domain.metadata import check_metadata
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import Record, RememberResult
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Message
 from holdfast.errors import InvalidInput, NotFound, RevisionConflict
 from holdfast.ports import NewRevision, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.add import check_source
+from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.revisions import require_revision, validate_expected_revision
+from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
 
 MAX_REASON_CHARS = 1_000
+Text = Annotated[str, text_rule(MAX_TEXT_CHARS), "A statement that can be understood on its own."]
+EvidenceIds = Annotated[tuple[MessageId, ...], "The ids of the messages that it comes from."]
 MAX_EVIDENCE = 1_000
 _TICK = timedelta(microseconds=1)
 
@@ -74,18 +75,18 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 
 @dataclass(frozen=True, slots=True)
 class Remember(_IndexedWrite):
-    """Write one explicit memory."""
+    """Store a memory."""
 
     action: ClassVar[Action] = Action.REMEMBER
     scope: Scope
-    text: str
-    plane: Plane = Plane.LONG_TERM
-    evidence: tuple[MessageId, ...] = ()
-    validity: Validity = ALWAYS
-    source: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    quarantined: bool = False
-    idempotency_key: str | None = None
+    text: Text
+    plane: Annotated[Plane, "The plane that the memory belongs to."] = Plane.LONG_TERM
+    evidence: EvidenceIds = ()
+    validity: Annotated[Validity, GROUP] = ALWAYS
+    source: NewSource | None = None
+    metadata: Annotated[Mapping[str, str], "Texts by name, of your own."] = field(default_factory=dict)
+    quarantined: Annotated[bool, "Store it without showing it to searches."] = False
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_text(self.text, "text")
@@ -99,7 +100,7 @@ class Remember(_IndexedWrite):
 
     def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
-        transaction.add_revision(
+        transaction.records.add_revision(
             self.revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
         )
         self._queue_indexing(transaction, prepared, self.scope, memory_id)
@@ -141,20 +142,21 @@ class Remember(_IndexedWrite):
 
 @dataclass(frozen=True, slots=True)
 class Correct(_IndexedWrite):
-    """Supersede a memory: the new revision is current, the old one stays readable with `as_of`.
+    """Supersede a memory. The old revision stays readable with `as_of` and `history`.
 
-    A message itself is not changed: a new memory with the message as evidence supersedes it.
+    Correcting a message creates a memory that replaces it in search. The message stays readable by its id and in
+    the history of both. Forgetting that memory also forgets the message.
     """
 
     action: ClassVar[Action] = Action.CORRECT
     scope: Scope
-    memory_id: str
-    text: str
-    reason: str | None = None
-    expected_revision: int | None = None
-    validity: Validity | None = None
-    evidence: tuple[MessageId, ...] | None = None
-    idempotency_key: str | None = None
+    memory_id: ids.Id
+    text: Text
+    reason: Annotated[str | None, text_rule(MAX_REASON_CHARS), "Who said so, or what changed."] = None
+    expected_revision: ExpectedRevision | None = None
+    validity: Annotated[Validity | None, GROUP] = None
+    evidence: EvidenceIds | None = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_text(self.text, "text")
@@ -168,7 +170,7 @@ class Correct(_IndexedWrite):
         return await prepare_text(core, grant, self.text)
 
     def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
-        found = transaction.find(self.memory_id)
+        found = transaction.records.find(self.memory_id)
         if found is not None and isinstance(found[1], Message):
             return self._supersede_message(transaction, prepared, found[1])
         old = current_memory(transaction, self.memory_id)
@@ -221,14 +223,14 @@ class Correct(_IndexedWrite):
             analysis=prepared.entry.analysis,
             vectors=prepared.entry.vectors,
         )
-        transaction.supersede(message.id, revision.recorded_at)
+        transaction.records.supersede(message.id, revision.recorded_at)
         return self._write_revision(transaction, prepared, revision)
 
     def _write_revision(
         self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
     ) -> RememberResult:
         core = prepared.core
-        transaction.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
+        transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
         self._queue_indexing(transaction, prepared, revision.scope, revision.id)
         return RememberResult(current_memory(transaction, revision.id))
 
@@ -256,7 +258,7 @@ def time_after(now: datetime, old: Record) -> datetime:
 
 
 def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:
-    found = transaction.find(memory_id)
+    found = transaction.records.find(memory_id)
     if found is None or not isinstance(found[1], MemoryRecord):
         raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
     return found[1]
@@ -264,7 +266,7 @@ def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:
 
 def _load_revisions(transaction: Transaction, memory_id: str) -> list[MemoryRecord]:
     """Load all revisions of the memory that an earlier call made."""
-    found = [memory for memory in transaction.revisions(memory_id) if isinstance(memory, MemoryRecord)]
+    found = [memory for memory in transaction.records.revisions(memory_id) if isinstance(memory, MemoryRecord)]
     if not found:
         raise NotFound("the memory that this idempotency_key made has been forgotten")
     return found

@@ -36,7 +36,7 @@ from holdfast.ports.provider import ExternalRunner, Providers
 from holdfast.runtime.idempotency import digest_of_fields
 
 if TYPE_CHECKING:
-    from holdfast.runtime.call import Call
+    from holdfast.runtime.gate import Call
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -71,22 +71,24 @@ class Core:
 
 
 class Request(ABC, Generic[P, R]):
-    """The interface of every verb. Subclasses are frozen dataclasses with a `scope`."""
+    """The interface of every verb. Subclasses are frozen dataclasses with a `scope`.
+
+    With an `idempotency_key`, where a verb that writes has one, it is applied once.
+    """
 
     action: ClassVar[Action]
     scope: Scope
+    idempotency_key: str | None = None
+    is_attributed: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # Known in advance, so that a call without an attribution does not ask for one.
+        cls.is_attributed = cls.attribution is not Request.attribution
 
     @abstractmethod
     async def prepare(self, core: Core, grant: Grant) -> P:
         """Do the slow work. No transaction is open: data read here may have changed when `apply` runs."""
-
-    def metered_usage(self, prepared: P) -> tuple[Usage, ...]:
-        """Metered usage during `prepare`. Only reads wait for a metered service."""
-        return ()
-
-    async def finish(self, core: Core, result: R, operation_id: OperationId) -> R:
-        """Run after the commit, with the id of the call's operation row."""
-        return result
 
     def record_count(self, result: R) -> int:
         """The number of records written, returned or removed."""
@@ -96,10 +98,6 @@ class Request(ABC, Generic[P, R]):
         """Further fields of the operation row, besides actor, action and scope."""
         return None
 
-    def written_ids(self, result: R) -> Sequence[str]:
-        """The ids of the records it wrote, for the operation row of the outer call if it ran nested."""
-        return ()
-
     def result_type(self) -> R:
         raise NotImplementedError
 
@@ -108,14 +106,24 @@ class Read(Request[P, R]):
     @abstractmethod
     def apply(self, reader: Reader, prepared: P) -> R: ...
 
+    def metered_usage(self, prepared: P) -> tuple[Usage, ...]:
+        """Metered usage during `prepare`. Only reads wait for a metered service."""
+        return ()
+
 
 class Write(Request[P, R]):
-    """A request that changes the store. With an `idempotency_key`, where a verb has one, it is applied once."""
-
-    idempotency_key: str | None = None
+    """A request that changes the store."""
 
     @abstractmethod
     def apply(self, transaction: Transaction, prepared: P) -> R: ...
+
+    async def finish(self, core: Core, result: R, operation_id: OperationId) -> R:
+        """Run after the commit, with the id of the call's operation row."""
+        return result
+
+    def written_ids(self, result: R) -> Sequence[str]:
+        """The ids of the records it wrote, for the operation row of the outer call if it ran nested."""
+        return ()
 
     def digest(self) -> str:
         """Distinguishes this request from another with the same key."""
@@ -131,7 +139,7 @@ class Write(Request[P, R]):
 
     def enqueue(self, transaction: Transaction, core: Core, job: NewJob) -> JobId:
         """Queue a job that this write causes, in the same commit."""
-        return transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+        return transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
 class CompositeRequest(Request[None, R]):
@@ -140,8 +148,6 @@ class CompositeRequest(Request[None, R]):
     Its result is built from the steps' results. With an `idempotency_key`, an external step runs once; a step in our
     own store passes the key to its verb.
     """
-
-    idempotency_key: str | None = None
 
     async def prepare(self, core: Core, grant: Grant) -> None:
         return None

@@ -5,26 +5,26 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule
+from holdfast.domain.checks import checked_text
 from holdfast.domain.external_uris import checked_uri
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import MemoryId, OperationId, ResourceId, checked_id
+from holdfast.domain.ids import Id, MemoryId, OperationId, ResourceId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, Pagination
 from holdfast.runtime.forget import finish_receipt, forget_planned, receipt_from_json, receipt_to_json
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.lookup import MAX_PAGE
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
@@ -48,7 +48,7 @@ class _PreparedResource:
 
 @dataclass(frozen=True, slots=True)
 class AddResource(Write[_PreparedResource, ResourceAdded]):
-    """Read a file and store its text.
+    """Add a document: text, markdown, HTML, PDF or DOCX. The same file in a scope is stored once.
 
     The same file from the same address is stored once in a scope. If some of its chunks were forgotten since, the rest
     is removed and the file is stored again, so that all of it can be found.
@@ -56,11 +56,13 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
 
     action: ClassVar[Action] = Action.ADD_RESOURCE
     scope: Scope
-    name: str
-    content: bytes = field(repr=False)
-    media_type: str | None = None
-    external_uri: str | None = None
-    idempotency_key: str | None = None
+    name: Annotated[str, text_rule(MAX_NAME_CHARS, "NAME"), "The name of the file; its ending says the format."]
+    content: Annotated[bytes, "A text, the bytes of a file, or its path."] = field(repr=False)
+    media_type: Annotated[str | None, text_rule(MAX_TYPE_CHARS, "TYPE"), "The format, if the name does not say."] = None
+    external_uri: Annotated[
+        str | None, Rule(checked_uri, "URI"), "The origin: an http(s) address or a name of your own."
+    ] = None
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_text(self.name, "name", max_chars=MAX_NAME_CHARS)
@@ -96,7 +98,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
             self._chunk(resource, prepared, number, text, entry)
             for number, (text, entry) in enumerate(zip(document.chunks, prepared.entries, strict=True))
         ]
-        transaction.add_resource(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
+        transaction.resources.add(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
         if not core.embedder.local:
             chunk_ids = [chunk.id for chunk in chunks]
             for start in range(0, len(chunk_ids), _CHUNKS_PER_JOB):
@@ -105,15 +107,15 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         return ResourceAdded(resource)
 
     def _find_stored(self, reader: Reader, sha256: str) -> Resource | None:
-        return reader.resource_of(self.scope, sha256, self.external_uri)
+        return reader.resources.find_file(self.scope, sha256, self.external_uri)
 
     def _is_complete(self, reader: Reader, stored: Resource | None) -> bool:
-        return stored is not None and len(reader.chunks_of(stored)) >= stored.chunks
+        return stored is not None and len(reader.resources.chunks(stored)) >= stored.chunks
 
     def _remove_remaining(self, transaction: Transaction, core: Core, stored: Resource) -> None:
         """Remove the remaining chunks of the same file, so that none is stored twice."""
-        remaining = replace(_NOTHING, memory_ids=tuple(transaction.chunks_of(stored)), resource_ids=(stored.id,))
-        transaction.forget(remaining, core.clock.now())
+        remaining = replace(_NOTHING, memory_ids=tuple(transaction.resources.chunks(stored)), resource_ids=(stored.id,))
+        transaction.records.forget(remaining, core.clock.now())
         self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
 
     def _resource(self, prepared: _PreparedResource, document: Document) -> Resource:
@@ -161,7 +163,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         return {"resource_id": result.resource.id, "reused": result.reused}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ResourceAdded:
-        found = transaction.resource(kept["resource_id"])
+        found = transaction.resources.find(kept["resource_id"])
         if found is None:
             raise NotFound("the resource that this idempotency_key made has been forgotten")
         return ResourceAdded(found, kept["reused"])
@@ -177,11 +179,11 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
 
 @dataclass(frozen=True, slots=True)
 class GetResource(Read[None, Resource]):
-    """One resource by its id."""
+    """Get a resource by its id. Find its text with `search`, or `list(source=resource.uri)`."""
 
     action: ClassVar[Action] = Action.GET_RESOURCE
     scope: Scope
-    resource_id: str
+    resource_id: Id
 
     def __post_init__(self) -> None:
         checked_id(self.resource_id, "resource_id")
@@ -198,12 +200,12 @@ class GetResource(Read[None, Resource]):
 
 @dataclass(frozen=True, slots=True)
 class ListResources(Pagination, Read[None, ResourcePage]):
-    """Resources, newest first."""
+    """List resources, newest first, page by page."""
 
     action: ClassVar[Action] = Action.LIST_RESOURCES
     scope: Scope
-    limit: int = 50
-    cursor: str | None = None
+    limit: PageLimit = 50
+    cursor: Cursor | None = None
 
     def __post_init__(self) -> None:
         self._check_page(MAX_PAGE)
@@ -212,7 +214,7 @@ class ListResources(Pagination, Read[None, ResourcePage]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> ResourcePage:
-        return ResourcePage(*self._page(reader.resources(self._before(), self.limit + 1)))
+        return ResourcePage(*self._page(reader.resources.page(self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("resources", self.scope.given())[:16]
@@ -223,12 +225,12 @@ class ListResources(Pagination, Read[None, ResourcePage]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteResource(Write[Core, ForgetReceipt]):
-    """Forget a resource and all of its chunks."""
+    """Forget a resource permanently, with all its chunks."""
 
     action: ClassVar[Action] = Action.DELETE_RESOURCE
     scope: Scope
-    resource_id: str
-    idempotency_key: str | None = None
+    resource_id: Id
+    idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         checked_id(self.resource_id, "resource_id")
@@ -238,7 +240,7 @@ class DeleteResource(Write[Core, ForgetReceipt]):
 
     def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
         found = _get_resource(transaction, self.resource_id)
-        doomed = transaction.doomed(ForgetTarget(source=found.uri))
+        doomed = transaction.records.plan_forget(ForgetTarget(source=found.uri))
         return forget_planned(self, transaction, prepared, doomed)
 
     def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
@@ -255,7 +257,7 @@ class DeleteResource(Write[Core, ForgetReceipt]):
 
 
 def _get_resource(reader: Reader, resource_id: str) -> Resource:
-    found = reader.resource(resource_id)
+    found = reader.resources.find(resource_id)
     if found is None:
         raise NotFound(f"there is no resource {resource_id!r:.80} in this scope")
     return found

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from holdfast.domain.numbers import checked_whole
+from typing import Annotated
+
+from holdfast.domain.arguments import whole_number
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.results import Record
 from holdfast.errors import RevisionConflict
 
 _MOST_REVISIONS = 2**31
+ExpectedRevision = Annotated[int, whole_number(1, _MOST_REVISIONS), "Fail if the record is at another revision."]
 
 
 def validate_expected_revision(expected: int | None) -> None:

@@ -7,26 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import GROUP
+from holdfast.domain.checks import MAX_QUERY_CHARS, checked_real, checked_text, checked_whole
 from holdfast.domain.conditions import checked_condition
 from holdfast.domain.contract import Usage
-from holdfast.domain.ids import checked_id
+from holdfast.domain.ids import Id, checked_id
 from holdfast.domain.memory import Evidence, MemoryRecord
-from holdfast.domain.numbers import checked_real, checked_whole
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
-from holdfast.domain.search import Method
-from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
+from holdfast.domain.search import MAX_TOP_K, Method, Query, check_radius
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.loops import run_sync
 from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Read
 
-MAX_TOP_K = 1_000
 log = logging.getLogger("holdfast")
 _NOTHING_MATCHES = {
     Method.HYBRID: "nothing in it matches the query, neither words nor meaning",
@@ -64,7 +63,9 @@ async def prepare_query(core: Core, grant: Grant, query: str, wanted: SearchOpti
     if getattr(core.embedder, "sync_safe", False):
         # A fast local embedder: embed in the thread that ranks.
         return PreparedQuery(core, partial(_embed_query_inline, core), core.clock.now())
-    text = await core.store.read(grant, lambda reader: core.searcher.text_to_embed(reader, grant.scope, query, wanted))
+    text = await core.store.read(
+        grant, lambda reader: core.searcher.text_to_embed(reader.index, grant.scope, query, wanted)
+    )
     try:
         made = await indexing.embed_texts(core, [text], Purpose.QUERY)
     except EmbedderUnavailable as error:
@@ -93,16 +94,11 @@ def check_options(wanted: SearchOptions, places: str = "top_k") -> None:
     if wanted.min_score is not None:
         checked_real(wanted.min_score, "min_score")
     if wanted.radius is not None:
-        _check_radius(wanted.radius, wanted.method)
+        check_radius(wanted.radius, "radius")
+        if wanted.method is Method.KEYWORD:
+            raise InvalidInput("radius", "needs vectors, which the method keyword does not use; choose another method")
     if wanted.condition is not None:
         checked_condition(wanted.condition)
-
-
-def _check_radius(radius: float, method: Method) -> None:
-    if not 0 <= checked_real(radius, "radius") <= 1:
-        raise InvalidInput("radius", f"must be a similarity from 0 to 1, not {radius!r:.40}")
-    if method is Method.KEYWORD:
-        raise InvalidInput("radius", "needs vectors, which the method keyword does not use; choose another method")
 
 
 def check_names(**given: str | None) -> None:
@@ -114,12 +110,12 @@ def check_names(**given: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
-    """Rank the records of a scope for a query."""
+    """Search memories and messages; return hits with scores and evidence, best first. All filters must match."""
 
     action: ClassVar[Action] = Action.SEARCH
     scope: Scope
-    query: str
-    wanted: SearchOptions = field(default_factory=SearchOptions)
+    query: Query
+    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
 
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted)
@@ -128,7 +124,7 @@ class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
         return await prepare_query(core, grant, self.query, self.wanted)
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> tuple[Hit, ...]:
-        ranked = prepared.core.searcher.rank(reader, self.scope, self.query, prepared.vector, self.wanted)
+        ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, self.wanted)
         return to_hits(reader, ranked.best)
 
     def record_count(self, result: tuple[Hit, ...]) -> int:
@@ -137,13 +133,13 @@ class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Explain(QueryRead, Read[PreparedQuery, Explanation]):
-    """Search with the scores explained. With `record_id`, also why that memory or message is not among the hits."""
+    """Search and return every component of each score."""
 
     action: ClassVar[Action] = Action.EXPLAIN
     scope: Scope
-    query: str
-    wanted: SearchOptions = field(default_factory=SearchOptions)
-    record_id: str | None = None
+    query: Query
+    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
+    record_id: Annotated[Id | None, "Also show this record's rank, or why it was not found."] = None
 
     def __post_init__(self) -> None:
         check_query(self.query, self.wanted)
@@ -156,7 +152,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
     def apply(self, reader: Reader, prepared: PreparedQuery) -> Explanation:
         target = self._target(reader)
         ranked = prepared.core.searcher.rank(
-            reader, self.scope, self.query, prepared.vector, self.wanted, target, explained=True
+            reader.index, self.scope, self.query, prepared.vector, self.wanted, target, explained=True
         )
         understood = dict(ranked.understood)
         if prepared.by_words_only:
@@ -179,7 +175,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
     def _target(self, reader: Reader) -> int | None:
         if self.record_id is None:
             return None
-        found = reader.find(self.record_id, self.wanted.as_of) or reader.find(self.record_id)
+        found = reader.records.find(self.record_id, self.wanted.as_of) or reader.records.find(self.record_id)
         if found is None:
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
         return found[0]
@@ -210,7 +206,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
 
 
 def to_hits(reader: Reader, best: Sequence[ScoredCandidate], *, explained: bool = False) -> tuple[Hit, ...]:
-    records = reader.fetch([scored.number for scored in best])
+    records = reader.records.fetch([scored.number for scored in best])
     return tuple(
         to_hit(records[scored.number], scored.score, components(scored) if explained else ())
         for scored in best

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import Annotated, ClassVar, cast
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import RebuildResult, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.models import AbsentEmbedder
+from holdfast.runtime.cursors import MAX_PAGE, PageLimit
 from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.lookup import MAX_PAGE
 
 
 class _WithCore:
@@ -24,31 +24,31 @@ class _WithCore:
 
 @dataclass(frozen=True, slots=True)
 class GetStats(_WithCore, Read[Core, Stats]):
-    """Counts of the records and jobs of a scope."""
+    """Count the records and jobs of a scope."""
 
     action: ClassVar[Action] = Action.STATS
     scope: Scope
 
     def apply(self, reader: Reader, prepared: Core) -> Stats:
         fingerprint = prepared.embedder.fingerprint
-        counts = reader.counts(fingerprint, prepared.analyzer.version)
-        return Stats(**counts, jobs=reader.job_counts(), embedder=fingerprint)
+        counts = reader.maintenance.counts(fingerprint, prepared.analyzer.version)
+        return Stats(**counts, jobs=reader.jobs.counts(), embedder=fingerprint)
 
 
 @dataclass(frozen=True, slots=True)
 class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
-    """Background jobs, newest first: one row per attempt, with its progress."""
+    """List background jobs, newest first, with their progress: one row per attempt. `space="*"` lists all."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
-    status: JobStatus | None = None
-    limit: int = 100
+    status: Annotated[JobStatus | None, "Jobs of this status."] = None
+    limit: PageLimit = 100
 
     def __post_init__(self) -> None:
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
 
     def apply(self, reader: Reader, prepared: Core) -> tuple[Job, ...]:
-        return tuple(reader.jobs(self.status, self.limit))
+        return tuple(reader.jobs.newest(self.status, self.limit))
 
     def record_count(self, result: tuple[Job, ...]) -> int:
         return len(result)
@@ -56,19 +56,19 @@ class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class Verify(_WithCore, Read[Core, Verification]):
-    """Check the integrity of the whole store: the file, and the consistency of its tables."""
+    """Check the whole store for damage: the file, and the consistency of its tables."""
 
     action: ClassVar[Action] = Action.VERIFY
     scope: Scope
 
     def apply(self, reader: Reader, prepared: Core) -> Verification:
-        checked, findings = reader.integrity(prepared.embedder.fingerprint)
+        checked, findings = reader.maintenance.integrity(prepared.embedder.fingerprint)
         return Verification(checked, tuple(findings))
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild(Write[Core, RebuildResult]):
-    """Rebuild every index from the texts. Search uses the old ones meanwhile."""
+    """Rebuild all indexes from the texts, and wait for it. Search uses the old ones meanwhile."""
 
     action: ClassVar[Action] = Action.REBUILD
     scope: Scope
@@ -80,7 +80,7 @@ class Rebuild(Write[Core, RebuildResult]):
         return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> RebuildResult:
-        records = transaction.mark_stale()
+        records = transaction.index.mark_stale()
         self.enqueue(transaction, prepared, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         return RebuildResult(records, records)
 
@@ -88,7 +88,7 @@ class Rebuild(Write[Core, RebuildResult]):
         await core.drain()
         grant = authorize(SYSTEM, Action.WORK, self.scope)
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
-        counts = await core.store.read(grant, lambda reader: reader.counts(fingerprint, version))
+        counts = await core.store.read(grant, lambda reader: reader.maintenance.counts(fingerprint, version))
         return replace(result, pending_vectors=counts["pending_vectors"])
 
     def record_count(self, result: RebuildResult) -> int:
@@ -97,7 +97,7 @@ class Rebuild(Write[Core, RebuildResult]):
 
 @dataclass(frozen=True, slots=True)
 class Drain(Read[int, int]):
-    """Run the background jobs that are due now. Returns their number."""
+    """Run the background jobs that are due now, and wait for them; return their number."""
 
     action: ClassVar[Action] = Action.WORK
     scope: Scope

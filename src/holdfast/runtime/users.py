@@ -9,11 +9,12 @@ import hmac
 import secrets
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, ActorKind, ActorRole, Grant
-from holdfast.domain.scope import EVERYWHERE, Scope, check_part
-from holdfast.domain.text import checked_text
+from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule
+from holdfast.domain.checks import checked_text
+from holdfast.domain.scope import EVERYWHERE, Part, Scope, check_part
 from holdfast.domain.users import (
     KEY_PREFIXES,
     ROLES,
@@ -28,13 +29,17 @@ from holdfast.domain.users import (
 )
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import Pagination
+from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, Pagination
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.lookup import MAX_PAGE
 
 _KEY_BYTES = 32
 _MAX_KEY_CHARS = 256
+HolderKind = Annotated[
+    ActorKind,
+    Rule(lambda value, _: checked_kind(value), "KIND"),
+    "The kind of credential: user, agent or operator.",
+]
 
 
 def _check_space(scope: Scope) -> None:
@@ -53,22 +58,23 @@ class _NewKey:
 
 @dataclass(frozen=True, slots=True)
 class CreateUser(Write[_NewKey, Issued]):
-    """Create a user, agent or operator of a space, or issue a new key for an existing one.
+    """Create a credential for a user, an agent or an operator of one space. The key is returned only this once.
 
-    A caller that presents the current key gets no new one. `rotate` issues a new key and sets role and subjects. With
-    `must_exist` no user is created. Only `rotate` reinstates a revoked user.
+    If it exists already and the caller presents its key, nothing changes.
     """
 
     action: ClassVar[Action] = Action.CREATE_USER
     scope: Scope
-    user_id: str
-    presented_key: str | None = field(default=None, repr=False)
-    rotate: bool = False
-    idempotency_key: str | None = None
-    must_exist: bool = False
-    kind: ActorKind = ActorKind.USER
-    role: ActorRole | None = None
-    subjects: frozenset[str] | None = None
+    user_id: Part
+    presented_key: Annotated[
+        str | None, text_rule(_MAX_KEY_CHARS, "KEY"), "The current key, which proves that the caller holds it."
+    ] = field(default=None, repr=False)
+    rotate: Annotated[bool, "Issue a new key, also to a revoked user, and set its role and subjects."] = False
+    idempotency_key: IdempotencyKey | None = None
+    must_exist: Annotated[bool, "Create no user."] = False
+    kind: HolderKind = ActorKind.USER
+    role: Annotated[ActorRole | None, "What it may do. The default depends on its kind."] = None
+    subjects: Annotated[frozenset[str] | None, "The subjects that an agent may act for besides itself."] = None
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
@@ -83,13 +89,13 @@ class CreateUser(Write[_NewKey, Issued]):
         return _NewKey(core.clock.now(), KEY_PREFIXES[self.kind] + secrets.token_urlsafe(_KEY_BYTES))
 
     def apply(self, transaction: Transaction, prepared: _NewKey) -> Issued:
-        found = transaction.user(self.user_id, self.kind)
+        found = transaction.users.find(self.user_id, self.kind)
         if found is None:
             if self.must_exist:
                 raise _no_such_user(self.kind, self.user_id)
             user = User(self.user_id, self.scope.space, prepared.now, kind=self.kind, role=self._first_role())
             user = replace(user, subjects=self.subjects or frozenset())
-            transaction.put_user(user, key_digest(prepared.key))
+            transaction.users.put(user, key_digest(prepared.key))
             return Issued(user, prepared.key, created=True)
         user, digest = found
         if self._holds_key(digest) and user.revoked_at is None:
@@ -103,7 +109,7 @@ class CreateUser(Write[_NewKey, Issued]):
             role=user.role if self.role is None else self.role,
             subjects=user.subjects if self.subjects is None else self.subjects,
         )
-        transaction.put_user(user, key_digest(prepared.key))
+        transaction.users.put(user, key_digest(prepared.key))
         return Issued(user, prepared.key, rotated=True)
 
     def _first_role(self) -> ActorRole | None:
@@ -126,13 +132,13 @@ class CreateUser(Write[_NewKey, Issued]):
 
 @dataclass(frozen=True, slots=True)
 class RevokeUser(Write[datetime, User]):
-    """Revoke a user's key. The user's messages stay until they are forgotten."""
+    """Revoke a credential. The user's records stay; `forget` deletes them."""
 
     action: ClassVar[Action] = Action.REVOKE_USER
     scope: Scope
-    user_id: str
-    idempotency_key: str | None = None
-    kind: ActorKind = ActorKind.USER
+    user_id: Part
+    idempotency_key: IdempotencyKey | None = None
+    kind: HolderKind = ActorKind.USER
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
@@ -144,13 +150,13 @@ class RevokeUser(Write[datetime, User]):
         return core.clock.now()
 
     def apply(self, transaction: Transaction, prepared: datetime) -> User:
-        found = transaction.user(self.user_id, self.kind)
+        found = transaction.users.find(self.user_id, self.kind)
         if found is None:
             raise _no_such_user(self.kind, self.user_id)
         user, digest = found
         if user.revoked_at is None:
             user = replace(user, revoked_at=prepared)
-            transaction.put_user(user, digest)
+            transaction.users.put(user, digest)
         return user
 
     def replay_state(self, result: User) -> dict[str, Any]:
@@ -165,13 +171,13 @@ class RevokeUser(Write[datetime, User]):
 
 @dataclass(frozen=True, slots=True)
 class ListUsers(Pagination, Read[None, UserPage]):
-    """Users of one kind, ordered by id, including revoked ones."""
+    """List a space's users, agents or operators by id, page by page, including revoked ones."""
 
     action: ClassVar[Action] = Action.LIST_USERS
     scope: Scope
-    limit: int = 50
-    cursor: str | None = None
-    kind: ActorKind = ActorKind.USER
+    limit: PageLimit = 50
+    cursor: Cursor | None = None
+    kind: HolderKind = ActorKind.USER
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
@@ -182,7 +188,7 @@ class ListUsers(Pagination, Read[None, UserPage]):
         return None
 
     def apply(self, reader: Reader, prepared: None) -> UserPage:
-        return UserPage(*self._page(reader.users(self._before(), self.limit + 1, self.kind)))
+        return UserPage(*self._page(reader.users.page(self._before(), self.limit + 1, self.kind)))
 
     def _query(self) -> str:
         of_others = () if self.kind is ActorKind.USER else (self.kind,)
@@ -193,7 +199,7 @@ class ListUsers(Pagination, Read[None, UserPage]):
 
 
 def _get_user(transaction: Transaction, kind: ActorKind, user_id: str) -> User:
-    found = transaction.user(user_id, kind)
+    found = transaction.users.find(user_id, kind)
     if found is None:
         raise _no_such_user(kind, user_id)
     return found[0]

@@ -95,6 +95,22 @@ def index_identity(core: Core) -> str:
     return f"{core.embedder.fingerprint}/{core.analyzer.version}"
 
 
+async def queue_reembedding(core: Core) -> None:
+    """Queue re-embedding if another embedder or analyzer built the store's indexes."""
+    made_by = await core.store.read(storewide_grant(), lambda reader: reader.maintenance.fact(INDEXED_BY))
+    if made_by == index_identity(core):
+        return
+
+    def queue(transaction: Transaction) -> None:
+        if made_by is None:
+            transaction.maintenance.put_fact(INDEXED_BY, index_identity(core))
+        else:
+            job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
+            transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+
+    await core.store.write(storewide_grant(), queue)
+
+
 class Worker:
     """Runs one job at a time. Many workers, in one or more processes, may share a store.
 
@@ -184,7 +200,7 @@ class Worker:
                 job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
                 now = self._core.clock.now()
                 await self._core.store.write(
-                    storewide_grant(), lambda transaction: transaction.enqueue(job_id, job, now)
+                    storewide_grant(), lambda transaction: transaction.jobs.enqueue(job_id, job, now)
                 )
 
     async def _look_for_large(self) -> None:
@@ -208,13 +224,13 @@ class Worker:
     async def _claim(self) -> Job | None:
         # Check with a read first, so that an idle worker causes no writes.
         now, kinds = self._core.clock.now(), self.kinds
-        if not await self._core.store.read(storewide_grant(), lambda reader: reader.due(now, kinds)):
+        if not await self._core.store.read(storewide_grant(), lambda reader: reader.jobs.has_due(now, kinds)):
             return None
 
         def take(transaction: Transaction) -> Job | None:
             # Set here, not after the commit: if cancelled in between, the job must still be released.
             reach("job.claim.before")
-            self._current = transaction.claim(kinds, now, self._lease)
+            self._current = transaction.jobs.claim(kinds, now, self._lease)
             reach("job.claim.after")
             return self._current
 
@@ -229,7 +245,7 @@ class Worker:
         def give_back(transaction: Transaction) -> None:
             # Read here, after a claim in progress: its result is no longer awaited.
             if self._current is not None:
-                transaction.release(self._current)
+                transaction.jobs.release(self._current)
 
         if self._current is not None or self._claiming:
             await self._core.store.write(storewide_grant(), give_back)
@@ -286,7 +302,7 @@ class Worker:
     def _complete_job(self, transaction: Transaction, job: Job, effect: Effect) -> None:
         reach("job.finish.before")
         effect(transaction)
-        transaction.finish(job, JobStatus.SUCCEEDED, self._core.clock.now())
+        transaction.jobs.finish(job, JobStatus.SUCCEEDED, self._core.clock.now())
         reach("job.finish.after")
 
     async def _fail_job(
@@ -300,9 +316,9 @@ class Worker:
         def end(transaction: Transaction) -> None:
             self._handlers[job.kind].failed(transaction, job, Failure(code, about, last, now))
             if last:
-                transaction.finish(job, JobStatus.FAILED, now, told)
+                transaction.jobs.finish(job, JobStatus.FAILED, now, told)
             else:
-                transaction.retry(job, now, now + retry_delay(job.attempt), told)
+                transaction.jobs.retry(job, now, now + retry_delay(job.attempt), told)
 
         try:
             await self._core.store.write(storewide_grant(), end)
@@ -329,7 +345,7 @@ class Worker:
 
     async def _commit_progress(self, job: Job, done: int, total: int, effect: Effect | None = None) -> None:
         def extend(transaction: Transaction) -> None:
-            transaction.extend(job, self._core.clock.now(), self._lease, done, total)
+            transaction.jobs.extend(job, self._core.clock.now(), self._lease, done, total)
             if effect is not None:
                 effect(transaction)
 
@@ -341,7 +357,9 @@ class Worker:
     async def _reembed(self, core: Core, job: Job) -> Effect:
         """Index in batches, each committed with its progress, so that another worker can resume."""
         fingerprint, version = core.embedder.fingerprint, core.analyzer.version
-        counts = await core.store.read(storewide_grant(), lambda reader: reader.counts(fingerprint, version))
+        counts = await core.store.read(
+            storewide_grant(), lambda reader: reader.maintenance.counts(fingerprint, version)
+        )
         waiting = counts["pending_vectors"]
         # Records indexed by others count as done.
         total = max(counts["messages"] + counts["memories"], waiting)
@@ -359,7 +377,7 @@ class Worker:
         return list(
             await core.store.read(
                 storewide_grant(),
-                lambda reader: reader.unindexed(core.embedder.fingerprint, core.analyzer.version, after, limit),
+                lambda reader: reader.index.backlog(core.embedder.fingerprint, core.analyzer.version, after, limit),
             )
         )
 
@@ -374,7 +392,7 @@ class Worker:
 async def _index(core: Core, job: Job) -> Effect:
     fingerprint, version = core.embedder.fingerprint, core.analyzer.version
     grant = authorize(SYSTEM, Action.WORK, job.scope)
-    waiting = await core.store.read(grant, lambda reader: reader.waiting(job.record_ids, fingerprint, version))
+    waiting = await core.store.read(grant, lambda reader: reader.index.backlog_of(job.record_ids, fingerprint, version))
     made = await indexing.index_records(core, waiting)
     return await with_costs(
         core, grant, made.took, partial(indexing.store_index, made.result, fingerprint, version), job
@@ -388,4 +406,4 @@ async def _scrub(core: Core, job: Job) -> Effect:
 
 
 def _record_index_identity(made_by: str, transaction: Transaction) -> None:
-    transaction.put_fact(INDEXED_BY, made_by)
+    transaction.maintenance.put_fact(INDEXED_BY, made_by)

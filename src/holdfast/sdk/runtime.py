@@ -14,8 +14,8 @@ from holdfast.domain.location import is_server_url
 from holdfast.domain.profiles import backend_of, checked_backend, profile_of
 from holdfast.domain.runtime_api.writing import MemoryCloseReport, MemoryCloseRequest
 from holdfast.errors import InvalidInput
+from holdfast.loops import BlockingFacade, blocking, inline
 from holdfast.opening import validate_location
-from holdfast.portal import BlockingFacade, blocking, inline
 from holdfast.runtime.transcripts.capabilities import ShowCapabilities
 from holdfast.sdk.builder import MemoryRuntimeBuilder, Plan
 from holdfast.sdk.retrieval import RetrievalOperations

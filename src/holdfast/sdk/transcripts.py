@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.domain.access import Action
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
 from holdfast.domain.lifecycle import ModeInput
@@ -26,7 +27,6 @@ from holdfast.domain.runtime_api.transcripts import (
     TranscriptTurnInput,
 )
 from holdfast.domain.transcript_turns import ConversationKey
-from holdfast.domain.type_checks import checked_instance
 from holdfast.runtime.transcripts.commit import CommitTranscript
 from holdfast.runtime.transcripts.finalize import FinalizeTurn
 from holdfast.runtime.transcripts.ledger import ReplayLedger

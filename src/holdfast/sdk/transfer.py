@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from holdfast.domain.access import Action
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.runtime_api.exchange import (
@@ -26,7 +27,6 @@ from holdfast.domain.runtime_api.exchange import (
     MemorySpaceImportRequest,
 )
 from holdfast.domain.space_file import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
-from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput, InvalidSnapshot
 from holdfast.runtime.transcripts.export import ExportContinuity
 from holdfast.runtime.transcripts.import_ import ImportContinuity

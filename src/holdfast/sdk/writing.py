@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.access import Action
 from holdfast.domain.capabilities import Gate
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.runtime_api.writing import (
     MemoryCloseReport,
     MemoryCloseRequest,
@@ -14,7 +15,6 @@ from holdfast.domain.runtime_api.writing import (
     MemoryWriteReport,
     MemoryWriteRequest,
 )
-from holdfast.domain.type_checks import checked_instance
 from holdfast.runtime.transcripts.maintain import Maintain
 from holdfast.runtime.transcripts.recover import Close, Recover
 from holdfast.runtime.transcripts.write import WriteMemory

@@ -9,22 +9,23 @@ Unicode, in linear time.
 from __future__ import annotations
 
 import re
+import struct
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
 import Stemmer
 
-from holdfast.ports import Analysis, TextFlag
-from holdfast.search.postings import pack_terms
+from holdfast.ports import TERM_BYTES, Analysis, TextFlag
 from holdfast.search.word_lists import CLITICS_AFTER, CLITICS_BEFORE, TIME_WORDS
 
 ANALYZER_VERSION = 1
 PIECE_CHARS = 900
 MAX_WORD_CHARS = 64
+MAX_COUNT = 65_535
 _CACHED_WORDS = 200_000
 
 # Vowel signs and other marks inside words, which Python does not count as letters.
@@ -221,3 +222,16 @@ def _word_end(text: str, start: int) -> int:
     limit = start + PIECE_CHARS
     space = text.rfind(" ", start + PIECE_CHARS // 2, limit)
     return space + 1 if space >= 0 else limit
+
+
+def pack_terms(counts: Mapping[int, int]) -> bytes:
+    """Pack term hashes (u64, little-endian), then their counts (u16), for storage with a record."""
+    size = len(counts)
+    capped = [count if count < MAX_COUNT else MAX_COUNT for count in counts.values()]
+    return struct.pack(f"<{size}Q{size}H", *counts.keys(), *capped)
+
+
+def unpack_terms(packed: bytes) -> dict[int, int]:
+    size = len(packed) // TERM_BYTES
+    values = struct.unpack(f"<{size}Q{size}H", packed)
+    return dict(zip(values[:size], values[size:], strict=True))

@@ -32,10 +32,10 @@ from holdfast.domain.ranking import (
     window_cosines,
 )
 from holdfast.ports import NearestIndex
+from holdfast.search.partition_index import Vectors, block_vectors, cosines_of, select_vectors
 from holdfast.search.partition_view import PartitionView
 from holdfast.search.query_parser import ParsedQuery
-from holdfast.search.signals import signals
-from holdfast.search.vectors import Vectors, block_vectors, cosines_of, select_vectors
+from holdfast.search.signals import PartitionCandidates, signals
 from holdfast.search.visibility import VisibleView
 
 _SESSION_AT = PARTS.index(Part.SESSION_VECTOR)
@@ -53,39 +53,6 @@ _FARTHEST, _FAR_DEPTH, _SAMPLE, _GREATEST = 24, 300, 1_000, 3 * LEADERS
 _NOTHING_TO_GUESS = (-1.0, 2.0)
 # Typical cosine between neighbours; only used to choose the windows to score exactly.
 _LIKENESS = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionCandidates:
-    """The candidates of one partition: rows of its view, and a row of raw values per part.
-
-    `low` and `high` are the bounds of each part over all `candidates`, including those that were not read; `embedded`
-    marks rows with a comparable vector; `apart` is each row's dissimilarity to its neighbours.
-    """
-
-    rows: IntArray
-    raw: FloatArray
-    low: FloatArray
-    high: FloatArray
-    candidates: int
-    best_words: float
-    embedded: BoolArray
-    apart: FloatArray
-
-
-def score_exactly(
-    seen: VisibleView, wanted: IntArray, query: ParsedQuery, vector: FloatArray | None
-) -> PartitionCandidates:
-    values = signals(seen, query, vector)
-    raw = values[:, wanted]
-    best_words = float(values[WORDS_AT].max())
-    vectors = seen.view.vectors
-    comparable = vector is not None and vectors.rows.shape[1:] == vector.shape
-    embedded = (vectors.whole[wanted] >= 0) & comparable
-    apart_here = seen.sight.apart[wanted] if comparable else np.zeros(len(wanted), np.float32)
-    return PartitionCandidates(
-        wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded, apart_here
-    )
 
 
 class ApproximateSearch:

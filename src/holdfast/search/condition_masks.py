@@ -14,8 +14,7 @@ from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, 
 from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.ranking import BoolArray, IntArray
 from holdfast.domain.times import to_micros
-from holdfast.search.columns import MESSAGE
-from holdfast.search.partition_view import PartitionView
+from holdfast.search.partition_view import MESSAGE, PartitionView
 
 _SCOPE_FIELDS = frozenset({Field.CONVERSATION, Field.CHANNEL})
 _ORDER: dict[Op, Callable[[IntArray, int], BoolArray]] = {

@@ -36,14 +36,16 @@ from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.search import Method, Order
 from holdfast.domain.times import to_micros
-from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
+from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, ScoredCandidate, SearchOptions
+from holdfast.ports.repositories.index import IndexReader
 from holdfast.search.analyzer import TextAnalyzer
-from holdfast.search.approximate_search import ApproximateSearch, PartitionCandidates, score_exactly
+from holdfast.search.approximate_search import ApproximateSearch
 from holdfast.search.browse import list_by_time
 from holdfast.search.condition_masks import condition_mask
 from holdfast.search.embedders.static import STATIC_PREFIX
 from holdfast.search.partition_view import PartitionView
 from holdfast.search.query_parser import UNREAD, ParsedQuery, parse_query, without_names
+from holdfast.search.signals import PartitionCandidates, score_exactly
 from holdfast.search.view_cache import ViewCache
 from holdfast.search.visibility import (
     VisibleView,
@@ -127,12 +129,12 @@ class PartitionSearcher:
         self._weights = weights or Weights()
         self._approximate_from = approximate_from
 
-    def text_to_embed(self, reader: Reader, scope: Scope, query: str, wanted: SearchOptions) -> str:
-        return _embedding_text(self._search_partitions(reader), scope, query, wanted)
+    def text_to_embed(self, index: IndexReader, scope: Scope, query: str, wanted: SearchOptions) -> str:
+        return _embedding_text(self._search_partitions(index), scope, query, wanted)
 
     def rank(
         self,
-        reader: Reader,
+        index: IndexReader,
         scope: Scope,
         query: str,
         vector: QueryVector,
@@ -141,7 +143,7 @@ class PartitionSearcher:
         *,
         explained: bool = False,
     ) -> RankedCandidates:
-        places = self._search_partitions(reader)
+        places = self._search_partitions(index)
         if wanted.method is Method.KEYWORD:
             vector = None
         elif callable(vector):
@@ -154,12 +156,12 @@ class PartitionSearcher:
             return ranked
         if sum(place.view.size for place in places) > _MOST_COMPARED:
             return ranked
-        everything = [self._with_all_vectors(place, reader) for place in places]
+        everything = [self._with_all_vectors(place, index) for place in places]
         return _add_exact_comparison(ranked, self._rank(everything, scope, query, vector, wanted, target))
 
-    def browse(self, reader: Reader, scope: Scope, wanted: SearchOptions, order: Order) -> IntArray:
+    def browse(self, index: IndexReader, scope: Scope, wanted: SearchOptions, order: Order) -> IntArray:
         return list_by_time(
-            (part for _, part in _visible_views(self._search_partitions(reader), scope, wanted)), wanted, order
+            (part for _, part in _visible_views(self._search_partitions(index), scope, wanted)), wanted, order
         )
 
     def _rank(
@@ -224,14 +226,14 @@ class PartitionSearcher:
         also = also[np.isin(also, rows)]
         return seen, ApproximateSearch(seen, rows, query, vector, place.nearest, results).find_candidates(weigh, also)
 
-    def _search_partitions(self, reader: Reader) -> list[_SearchPartition]:
-        return [self._search_partition(reader, partition) for partition in reader.partitions()]
+    def _search_partitions(self, index: IndexReader) -> list[_SearchPartition]:
+        return [self._search_partition(index, partition) for partition in index.partitions()]
 
-    def _search_partition(self, reader: Reader, partition: Partition) -> _SearchPartition:
-        nearest = reader.nearest(partition, self._embedder) if self._may_be_large(partition) else None
+    def _search_partition(self, index: IndexReader, partition: Partition) -> _SearchPartition:
+        nearest = index.nearest(partition, self._embedder) if self._may_be_large(partition) else None
         if nearest is not None and nearest.state.records < self._approximate_from:
             nearest = None
-        return _SearchPartition(partition, self._cache.view(reader, partition, self._embedder, nearest), nearest)
+        return _SearchPartition(partition, self._cache.view(index, partition, self._embedder, nearest), nearest)
 
     def _may_be_large(self, partition: Partition) -> bool:
         if not self._approximate_from:
@@ -239,11 +241,11 @@ class PartitionSearcher:
         size = self._cache.known_size(partition, self._embedder)
         return size is None or size >= self._approximate_from
 
-    def _with_all_vectors(self, place: _SearchPartition, reader: Reader) -> _SearchPartition:
+    def _with_all_vectors(self, place: _SearchPartition, index: IndexReader) -> _SearchPartition:
         """Reload the partition with every vector, for an exact comparison."""
         if place.nearest is None:
             return place
-        delta = reader.delta(place.partition, 0, self._embedder)
+        delta = index.delta(place.partition, 0, self._embedder)
         return _SearchPartition(place.partition, PartitionView.empty().extend(delta))
 
     def _way(self, place: _SearchPartition) -> Way:

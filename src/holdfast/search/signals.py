@@ -6,11 +6,14 @@ can change a score. Rows that are not messages have no neighbours and no session
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.domain.ranking import (
     PARTS,
+    WORDS_AT,
     BoolArray,
     FloatArray,
     IntArray,
@@ -22,8 +25,8 @@ from holdfast.domain.ranking import (
 )
 from holdfast.domain.transcript import Role
 from holdfast.ports import TextFlag
+from holdfast.search.partition_index import cosines_of
 from holdfast.search.query_parser import ParsedQuery, Period
-from holdfast.search.vectors import cosines_of
 from holdfast.search.visibility import VisibleView
 
 # Terms times candidate rows that are processed at once.
@@ -51,6 +54,39 @@ def signals(seen: VisibleView, query: ParsedQuery, vector: FloatArray | None) ->
     if query.first_person:
         parts[Part.OWN_WORDS][:] = columns.role == seen.view.names.roles.find(Role.USER)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCandidates:
+    """The candidates of one partition: rows of its view, and a row of raw values per part.
+
+    `low` and `high` are the bounds of each part over all `candidates`, including those that were not read; `embedded`
+    marks rows with a comparable vector; `apart` is each row's dissimilarity to its neighbours.
+    """
+
+    rows: IntArray
+    raw: FloatArray
+    low: FloatArray
+    high: FloatArray
+    candidates: int
+    best_words: float
+    embedded: BoolArray
+    apart: FloatArray
+
+
+def score_exactly(
+    seen: VisibleView, wanted: IntArray, query: ParsedQuery, vector: FloatArray | None
+) -> PartitionCandidates:
+    values = signals(seen, query, vector)
+    raw = values[:, wanted]
+    best_words = float(values[WORDS_AT].max())
+    vectors = seen.view.vectors
+    comparable = vector is not None and vectors.rows.shape[1:] == vector.shape
+    embedded = (vectors.whole[wanted] >= 0) & comparable
+    apart_here = seen.sight.apart[wanted] if comparable else np.zeros(len(wanted), np.float32)
+    return PartitionCandidates(
+        wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded, apart_here
+    )
 
 
 # --- meaning --------------------------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from collections import OrderedDict
 from threading import Lock
 
 from holdfast.domain.scope import Partition
-from holdfast.ports import NearestIndex, PartitionDelta, Reader
+from holdfast.ports import NearestIndex, PartitionDelta
+from holdfast.ports.repositories.index import IndexReader
+from holdfast.search.partition_index import has_other_length
 from holdfast.search.partition_view import PartitionView
-from holdfast.search.vectors import has_other_length
 
 Key = tuple[Partition, str]
 # Cached views per partition, the newest first.
@@ -50,10 +51,10 @@ class ViewCache:
         return self._held
 
     def view(
-        self, reader: Reader, partition: Partition, embedder: str, nearest: NearestIndex | None = None
+        self, index: IndexReader, partition: Partition, embedder: str, nearest: NearestIndex | None = None
     ) -> PartitionView:
         """The partition as this reader sees it, with the embedder's vectors that `nearest` does not contain."""
-        change = reader.change_of(partition)
+        change = index.change_of(partition)
         covered = _covered_change(nearest)
         key = (partition, embedder)
         if change == 0:
@@ -65,12 +66,12 @@ class ViewCache:
             with slot.lock:
                 view = slot.at(change, covered)
                 if view is None and not any(newer.change > change for newer in slot.views):
-                    view = _extend_view(_start(slot, covered), reader, partition, embedder)
+                    view = _extend_view(_start(slot, covered), index, partition, embedder)
                     slot.put(view)
                     self._count(key, slot, view)
         if view is None:
             # A reader with a newer snapshot refreshed it: this reader must not see all of its rows.
-            return _extend_view(PartitionView.empty(covered), reader, partition, embedder)
+            return _extend_view(PartitionView.empty(covered), index, partition, embedder)
         return view
 
     def known_size(self, partition: Partition, embedder: str) -> int | None:
@@ -122,15 +123,15 @@ def _start(slot: _Slot, covered: int) -> PartitionView:
     return newest if newest.covered == covered else newest.without_indexed_vectors(covered)
 
 
-def _extend_view(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> PartitionView:
-    delta = _delta(view, reader, partition, embedder)
+def _extend_view(view: PartitionView, index: IndexReader, partition: Partition, embedder: str) -> PartitionView:
+    delta = _delta(view, index, partition, embedder)
     if has_other_length(view.vectors, delta.vectors):
         view = PartitionView.empty(view.covered)
-        delta = _delta(view, reader, partition, embedder)
+        delta = _delta(view, index, partition, embedder)
     return view.extend(delta)
 
 
-def _delta(view: PartitionView, reader: Reader, partition: Partition, embedder: str) -> PartitionDelta:
+def _delta(view: PartitionView, index: IndexReader, partition: Partition, embedder: str) -> PartitionDelta:
     if view.covered <= view.change:
-        return reader.delta(partition, view.change, embedder)
-    return reader.delta(partition, view.change, embedder, view.covered)
+        return index.delta(partition, view.change, embedder)
+    return index.delta(partition, view.change, embedder, view.covered)

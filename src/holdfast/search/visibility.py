@@ -20,11 +20,9 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.times import to_micros
 from holdfast.domain.transcript import Role
 from holdfast.ports import SearchOptions
-from holdfast.search.columns import MESSAGE, NEVER
 from holdfast.search.condition_masks import condition_mask
-from holdfast.search.partition_view import Links, PartitionView
-from holdfast.search.postings import SmallArray
-from holdfast.search.vectors import cosines_of
+from holdfast.search.partition_index import SmallArray, cosines_of
+from holdfast.search.partition_view import MESSAGE, NEVER, Links, PartitionView
 
 # Approximate number of sampled rows, which estimate the similarity of any two.
 _SAMPLE = 1_000

@@ -1,18 +1,151 @@
-"""The queue of a writer thread: requests, errands, and audit rows with a deadline."""
+"""The queue of a writer thread: requests whose callers wait, errands, and audit rows with a deadline.
+
+A commit wakes each event loop once, however many callers wait there.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import queue
+import threading
 import time
-from typing import Generic, TypeVar
+from collections import deque
+from collections.abc import Generator, Iterable
+from typing import Any, Generic, TypeVar
 
-from holdfast.stores.audit_buffer import AUDIT_SECONDS, AuditBuffer
-from holdfast.stores.pending_result import PendingResult
+from holdfast.domain.operations import Operation
+from holdfast.errors import StoreBusy
+from holdfast.loops import running_loop
 
-Request = TypeVar("Request", bound=PendingResult)
-
+AUDIT_SECONDS = 0.1
+MAX_AUDITS = 20_000
 # Number of times to yield to other threads before a batch is closed.
 _WAITS = 2
+
+
+class PendingResult:
+    """A future result. Created and awaited in the caller's thread, completed in another.
+
+    A coroutine waits on its event loop, a thread without one on a lock.
+    """
+
+    __slots__ = ("_answered", "_future", "_given_up", "_loop", "error", "outcome")
+
+    def __init__(self) -> None:
+        self.outcome: Any = None
+        self.error: BaseException | None = None
+        self._given_up = False
+        self._loop = running_loop()
+        self._future: asyncio.Future[None] | None = None
+        self._answered: threading.Lock | None = None
+        if self._loop is None:
+            self._answered = threading.Lock()
+            self._answered.acquire()
+        else:
+            self._future = self._loop.create_future()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        if self._future is not None:
+            yield from self._future
+        elif self._answered is not None:
+            self._wait(self._answered)
+        if self.error is None:
+            return self.outcome
+        error, self.error = self.error, None
+        try:
+            raise error
+        finally:
+            del error  # else error and frame would refer to each other
+
+    def _wait(self, answered: threading.Lock) -> None:
+        try:
+            answered.acquire()
+        except BaseException:
+            # Ctrl-C: the caller has given up.
+            self._given_up = True
+            raise
+
+    @property
+    def is_blocking(self) -> bool:
+        """True if a thread waits, which could do the work itself."""
+        return self._loop is None
+
+    @property
+    def is_abandoned(self) -> bool:
+        """True if the caller has given up: then the work need not begin."""
+        return self._given_up or (self._future is not None and self._future.cancelled())
+
+    @staticmethod
+    def wake_callers(answered: Iterable[PendingResult]) -> None:
+        """Wake the callers of these requests, whose outcome or error is set."""
+        loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+        for pending in answered:
+            if pending._loop is not None and pending._future is not None:
+                loops.setdefault(pending._loop, []).append(pending._future)
+            elif pending._answered is not None:
+                pending._answered.release()
+        for loop, futures in loops.items():
+            try:
+                loop.call_soon_threadsafe(_resolve, futures)
+            except RuntimeError:
+                # No caller waits on a closed loop.
+                if not loop.is_closed():
+                    raise
+
+
+def _resolve(futures: Iterable[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
+
+
+class AuditBuffer:
+    """Audit rows of reads and refusals until the next commit, bounded in size and in time.
+
+    Many threads add, one thread drains.
+    """
+
+    def __init__(self, place: str, wait_seconds: float) -> None:
+        self._place = place
+        self._wait_seconds = wait_seconds
+        self._waiting: deque[Operation] = deque()
+        self._lock = threading.Lock()
+        self._room = threading.Event()
+        self._room.set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def full(self) -> bool:
+        return len(self._waiting) >= MAX_AUDITS
+
+    def add(self, operation: Operation) -> bool:
+        """Append a row; return True if the draining thread must wake: first row, or buffer full."""
+        with self._lock:
+            self._waiting.append(operation)
+            if self.full:
+                self._room.clear()
+            return self.full or len(self._waiting) == 1
+
+    def waiting(self) -> list[Operation]:
+        with self._lock:
+            return list(self._waiting)
+
+    def drop_committed(self, count: int) -> None:
+        """Drop the first `count` rows, which are now committed."""
+        with self._lock:
+            for _ in range(count):
+                self._waiting.popleft()
+            self._room.set()
+
+    def wait_for_room(self) -> None:
+        """Wait for room, since a call that cannot be audited gets no answer. `StoreBusy` if nothing can be written."""
+        if not self._room.wait(self._wait_seconds):
+            raise StoreBusy(f"{self._place} cannot record audit rows; find out why it cannot be written, and try again")
+
+
+Request = TypeVar("Request", bound=PendingResult)
 
 
 class WriterTask:

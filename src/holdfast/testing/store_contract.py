@@ -94,7 +94,7 @@ class DurableStoreContract(StoreContract):
             await first.close()
             second = await store()
             assert (await page(second), await delta(second)) == before
-            assert len(await second.read(SPACE, lambda r: r.revisions(memory.id))) == 2
+            assert len(await second.read(SPACE, lambda r: r.records.revisions(memory.id))) == 2
             assert await claim(second, scribe.clock.now()) is not None
             assert (await add(second, scribe.turn(ANA, scribe.message("hello", external_id="m1")))).new == frozenset()
             await second.close()
@@ -111,7 +111,7 @@ class DurableStoreContract(StoreContract):
                 await first.audit(row)
             await first.close()
             second = await store()
-            assert list(await second.read(EVERYTHING, lambda r: r.operations())) == rows[::-1]
+            assert list(await second.read(EVERYTHING, lambda r: r.operations.page())) == rows[::-1]
             await second.close()
 
         asyncio.run(whole())

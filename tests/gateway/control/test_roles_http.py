@@ -13,7 +13,7 @@ from holdfast.domain.access import Action, ActorKind, ActorRole
 from holdfast.domain.users import ROLES
 from holdfast.gateway.app import create_route_app
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 
 EVERY = [(kind, role) for kind in ROLES for role in ROLES[kind]]
 READS = {

@@ -16,7 +16,7 @@ import uvloop
 
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.gateway.server import Server, listen, logging_as_json
 from serving import Prompt
 

@@ -8,7 +8,7 @@ import pytest
 from edged import Running, request, running
 from fastapi import FastAPI, Request, Response, UploadFile
 
-from holdfast.gateway.edge import body_limits, rate_limit
+from holdfast.gateway.edge import limits
 from holdfast.gateway.edge.problem_json import problem_response
 
 
@@ -146,7 +146,7 @@ def framed() -> FastAPI:
 
     @app.post("/keyed")
     async def keyed(request: Request) -> None:
-        rate_limit.charge_to(request.scope, "uk_one")
+        limits.charge_to(request.scope, "uk_one")
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> Response:
@@ -176,7 +176,7 @@ def test_a_refusal_is_not_hidden_by_what_a_framework_makes_of_it(path: str, medi
     with running(framed(), max_body_bytes=2000, max_upload_bytes=2000) as started:
         line = started.line().send(request("POST", path, content_type=media_type, transfer_encoding="chunked"))
         line.send(b"%x\r\n%b\r\n" % (len(begun), begun))
-        for _ in range(2000 // 0x100 + body_limits.FRAMING_BYTES // 0x100 + 2):
+        for _ in range(2000 // 0x100 + limits.FRAMING_BYTES // 0x100 + 2):
             line.send(b"100\r\n" + b"x" * 0x100 + b"\r\n")
         answer = line.answer()
         assert (answer.status, answer.json["code"]) == (413, "body_too_large")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from edged import Line, Running, request, running
 
-from holdfast.gateway.edge import body_limits, rate_limit
+from holdfast.gateway.edge import limits
 from holdfast.gateway.edge.exchange import EdgeRefusal, Exchange
 
 KEY = "uk_canary-key-that-nobody-may-see"
@@ -59,7 +59,7 @@ def test_a_body_at_the_limit_passes(plain: Running) -> None:
 
 def test_an_upload_may_be_larger_and_other_paths_may_not() -> None:
     with running(max_body_bytes=2000, max_upload_bytes=200_000) as started:
-        most = 200_000 + body_limits.FRAMING_BYTES
+        most = 200_000 + limits.FRAMING_BYTES
         assert started.ask("POST", "/resources", bytes(most)).status == 200
         assert started.ask("POST", "/resources", bytes(most + 1)).status == 413
         assert started.ask("POST", "/verbs/add_resource", bytes(most + 60_000)).status == 200
@@ -187,7 +187,7 @@ async def knowing(scope: Any, receive: Any, send: Any) -> None:
     """Charge keys that start with `uk_`, as the routes charge valid keys."""
     given = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
     if (key := given.removeprefix("Bearer").strip()).startswith("uk_"):
-        rate_limit.charge_to(scope, key)
+        limits.charge_to(scope, key)
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
     await send({"type": "http.response.body"})
 
@@ -237,7 +237,7 @@ def test_a_probe_is_never_limited_and_zero_is_no_limit() -> None:
 
 def test_a_key_in_the_body_is_charged_instead_of_the_address() -> None:
     async def keyed(scope: object, receive: object, send: object) -> None:
-        rate_limit.charge_to(scope, KEY)  # type: ignore[arg-type]
+        limits.charge_to(scope, KEY)  # type: ignore[arg-type]
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})  # type: ignore[operator]
         await send({"type": "http.response.body"})  # type: ignore[operator]
 
@@ -259,9 +259,9 @@ def test_callers_behind_a_trusted_proxy_are_told_apart_and_others_cannot_pretend
 
 
 def test_a_bucket_fills_evenly_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limit, "MOST_BUCKETS", 10)
+    monkeypatch.setattr(limits, "MOST_BUCKETS", 10)
     now = [0.0]
-    limiter = rate_limit.RateLimiter(None, 60, lambda: now[0])  # type: ignore[arg-type]
+    limiter = limits.RateLimiter(None, 60, lambda: now[0])  # type: ignore[arg-type]
 
     def ask(address: str) -> bool:
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": (address, 1)}

@@ -17,8 +17,7 @@ from opentelemetry.trace import SpanKind
 from holdfast.app import open_engine
 from holdfast.domain.access import OF_THE_CONTROL_PLANE, OF_THE_RUNTIME, Action
 from holdfast.errors import HoldfastError
-from holdfast.gateway.edge.request_log import JsonFormatter
-from holdfast.gateway.edge.tracing import OPERATIONS, TracedService
+from holdfast.gateway.edge.observers import OPERATIONS, JsonFormatter, TracedService
 from holdfast.library import AsyncMemory
 from holdfast.settings import Settings
 

@@ -23,7 +23,7 @@ import asyncio, sys
 from holdfast.gateway import server
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
-from holdfast.gateway.edge.http_metrics import Metrics
+from holdfast.gateway.edge.observers import Metrics
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.agent.curated.threats import MAX_SCANNED_CHARS, threat_in
-from holdfast.domain.text import checked_text
+from holdfast.domain.checks import checked_text
 from holdfast.errors import InvalidInput, InvalidText
 
 DELIMITER = "\n§\n"
@@ -156,4 +156,5 @@ def _preview(text: str) -> str:
 
 
 def _unix_lines(text: str) -> str:
-    return re.sub("\r+\n", "\n", text)
+    """End every line with a line feed: a carriage return at the edge of an entry would become part of a line end."""
+    return re.sub("\r\n?", "\n", text)

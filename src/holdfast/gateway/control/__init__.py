@@ -5,10 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from holdfast.gateway.authentication import Authenticator
-from holdfast.gateway.control import bindings, costs, credentials, hooks, jobs, operations, records, tools
+from holdfast.gateway.control import bindings, credentials, tools
+from holdfast.gateway.control.routes import ROUTES
+from holdfast.gateway.control.verb_routes import add_routes
 
 
 def routers(auth: Authenticator) -> tuple[APIRouter, ...]:
-    return tuple(
-        module.router(auth) for module in (bindings, records, hooks, operations, jobs, costs, credentials, tools)
-    )
+    plain = (add_routes(auth, tag, table) for tag, table in ROUTES.items())
+    return (*plain, *(module.router(auth) for module in (bindings, credentials, tools)))

@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
-from holdfast.control.schemas import Answer, Asked, Part, to_iso
+from holdfast.control.json_views import response_model, to_json
+from holdfast.control.schemas import Part, RequestModel
 from holdfast.domain.access import ActorKind, ActorRole
-from holdfast.domain.users import MAX_SUBJECTS, Issued, User
-from holdfast.gateway.authentication import AccessRule, Authenticator, allow
-from holdfast.gateway.control.dependencies import PAGE, CompanyId, Cursor, Limit, router_of
+from holdfast.domain.users import MAX_SUBJECTS, Issued, User, UserPage
+from holdfast.gateway.authentication import Authenticator
+from holdfast.gateway.control.dependencies import PAGE, CompanyId, Cursor, Limit, route_options, router_of
 from holdfast.gateway.headers import IdempotencyKey
-from holdfast.gateway.problem_responses import refusals
 
 # The kinds of actors that have keys.
 Kind = Literal["user", "agent", "operator"]
@@ -25,7 +25,7 @@ Subjects = Annotated[list[Part], Field(max_length=MAX_SUBJECTS)]
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
-class CredentialGiven(Asked):
+class CredentialRequest(RequestModel):
     """`subjects` are the users that an agent may act for, besides itself."""
 
     kind: Kind
@@ -34,49 +34,14 @@ class CredentialGiven(Asked):
     subjects: Subjects | None = None
 
 
-class Rotation(Asked):
+class RotationRequest(RequestModel):
     """Role and subjects stay unchanged if omitted."""
 
     role: Annotated[ActorRole, Field(strict=False)] | None = None
     subjects: Subjects | None = None
 
 
-class CredentialTold(Answer):
-    kind: str
-    id: str
-    role: str | None
-    subjects: list[str]
-    created_at: str
-    rotated_at: str | None
-    revoked_at: str | None
-
-    @classmethod
-    def of(cls, user: User) -> CredentialTold:
-        return cls(
-            kind=user.kind,
-            id=user.id,
-            role=user.role,
-            subjects=sorted(user.subjects),
-            created_at=user.created_at.isoformat(),
-            rotated_at=to_iso(user.rotated_at),
-            revoked_at=to_iso(user.revoked_at),
-        )
-
-
-class CredentialIssued(Answer):
-    """`key` is returned only once; null for a repeated call."""
-
-    credential: CredentialTold
-    key: str | None
-
-    @classmethod
-    def of(cls, issued: Issued) -> CredentialIssued:
-        return cls(credential=CredentialTold.of(issued.user), key=issued.key)
-
-
-class CredentialList(Answer):
-    credentials: list[CredentialTold]
-    next_cursor: str | None
+_CREDENTIAL, _ISSUED, _LIST = (response_model(kind) for kind in (User, Issued, UserPage))
 
 
 def router(auth: Authenticator) -> APIRouter:
@@ -87,14 +52,17 @@ def router(auth: Authenticator) -> APIRouter:
 
 
 def _add_issue_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.post("/credentials", status_code=201, **allow(AccessRule.COMPANY), responses=refusals(401, 403, 409, 422))
+    @routes.post(
+        "/credentials",
+        status_code=201,
+        **route_options(_ISSUED, 409),
+    )
     async def create_credential(
         request: Request,
-        response: Response,
         company_id: CompanyId,
-        body: CredentialGiven,
+        body: CredentialRequest,
         idempotency_key: IdempotencyKey = None,
-    ) -> CredentialIssued:
+    ) -> Response:
         """Create a key for a user, agent or operator of this company. Only this response contains it."""
         caller = await auth.company(request, company_id)
         issued = await caller.memory.create_user(
@@ -104,54 +72,55 @@ def _add_issue_routes(routes: APIRouter, auth: Authenticator) -> None:
             subjects=body.subjects,
             idempotency_key=idempotency_key,
         )
-        response.headers.update(_NO_STORE)
-        return CredentialIssued.of(issued)
+        return JSONResponse(to_json(issued), 201, headers=_NO_STORE)
 
-    @routes.post("/credentials/{kind}/{id}/rotate", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.post(
+        "/credentials/{kind}/{id}/rotate",
+        **route_options(_ISSUED, 404),
+    )
     async def rotate_credential(
         request: Request,
-        response: Response,
         company_id: CompanyId,
         kind: KindInPath,
         id: Name,  # noqa: A002 - the field's name
-        body: Rotation | None = None,
+        body: RotationRequest | None = None,
         idempotency_key: IdempotencyKey = None,
-    ) -> CredentialIssued:
+    ) -> Response:
         """Issue a new key and invalidate the old one. Also restores a revoked credential."""
-        change = body or Rotation()
+        change = body or RotationRequest()
         caller = await auth.company(request, company_id)
         issued = await caller.memory.rotate_user(
             id, kind=ActorKind(kind), role=change.role, subjects=change.subjects, idempotency_key=idempotency_key
         )
-        response.headers.update(_NO_STORE)
-        return CredentialIssued.of(issued)
+        return JSONResponse(to_json(issued), 200, headers=_NO_STORE)
 
 
 def _add_list_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.get("/credentials", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
+    @routes.get("/credentials", **route_options(_LIST))
     async def list_credentials(
         request: Request,
         company_id: CompanyId,
         kind: KindAsked = "agent",
         limit: Limit = PAGE,
         cursor: Cursor = None,
-    ) -> CredentialList:
+    ) -> Response:
         """List credentials of one kind by id, revoked ones included; never keys."""
         caller = await auth.company(request, company_id)
         page = await caller.memory.users(kind=ActorKind(kind), limit=limit, cursor=cursor)
-        return CredentialList(
-            credentials=[CredentialTold.of(each) for each in page.items], next_cursor=page.next_cursor
-        )
+        return JSONResponse(to_json(page))
 
-    @routes.delete("/credentials/{kind}/{id}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 422))
+    @routes.delete(
+        "/credentials/{kind}/{id}",
+        **route_options(_CREDENTIAL, 404),
+    )
     async def revoke_credential(
         request: Request,
         company_id: CompanyId,
         kind: KindInPath,
         id: Name,  # noqa: A002 - the field's name
         idempotency_key: IdempotencyKey = None,
-    ) -> CredentialTold:
+    ) -> Response:
         """Revoke a key. The memory stays."""
         caller = await auth.company(request, company_id)
         revoked = await caller.memory.revoke_user(id, kind=ActorKind(kind), idempotency_key=idempotency_key)
-        return CredentialTold.of(revoked)
+        return JSONResponse(to_json(revoked))

@@ -6,17 +6,17 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 
-from holdfast.control.schemas import Key, Part, RecordId, scope_parts
+from holdfast.control.json_views import SCOPE_NAMES
+from holdfast.control.schemas import Part
 from holdfast.control_api import AsyncControlPlane
 from holdfast.domain.contract import CURSOR_PATTERN, DEFAULT_PAGE, MAX_CURSOR_CHARS, MAX_PAGE
-from holdfast.gateway.authentication import Authenticator
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.strict_route import StrictRoute
 
 PREFIX = "/companies/{company_id}/memory"
 
 CompanyId = Annotated[Part, Path(description="The company, which is the space of its memory.")]
-BindingKey = Annotated[Key, Path()]
-Id = Annotated[RecordId, Path()]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Cursor = Annotated[
     str | None,
@@ -27,12 +27,6 @@ Cursor = Annotated[
         description="The `next_cursor` of the previous page.",
     ),
 ]
-Since = Annotated[
-    str | None,
-    Query(max_length=64, description="Start of the period, inclusive, ISO 8601.", examples=["2026-11-15T09:30Z"]),
-]
-Until = Annotated[str | None, Query(max_length=64, description="End of the period, exclusive, ISO 8601.")]
-ByKey = Annotated[Key | None, Query(description="The binding's key.")]
 PAGE = DEFAULT_PAGE
 
 
@@ -45,7 +39,8 @@ def _where(
     session_key: Annotated[Part | None, Query(description="The conversation.")] = None,
     namespace: Annotated[Part | None, Query()] = None,
 ) -> dict[str, Any]:
-    return scope_parts(locals())
+    given = locals()
+    return {part: given[name] for part, name in SCOPE_NAMES.items() if given[name] is not None}
 
 
 Where = Annotated[dict[str, Any], Depends(_where)]
@@ -55,6 +50,11 @@ async def plane_of(auth: Authenticator, request: Request, company_id: str) -> As
     """The company's control plane, acting as the caller. The gate authorizes each call."""
     caller = await auth.company(request, company_id)
     return AsyncControlPlane(caller.service, actor=caller.actor, space=company_id)
+
+
+def route_options(model: Any, *errors: int) -> dict[str, Any]:
+    """Return the keyword arguments of a route: its response, its access rule, and its errors besides 401, 403, 422."""
+    return {"response_model": model, "responses": refusals(401, 403, *errors, 422), **allow(AccessRule.COMPANY)}
 
 
 def router_of(tag: str) -> APIRouter:

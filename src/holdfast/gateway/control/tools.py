@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Request
+from pydantic import create_model
+from starlette.responses import JSONResponse, Response
 
-from holdfast.control.schemas import Answer
-from holdfast.control.tools import call_tool, tools
-from holdfast.gateway.authentication import AccessRule, Authenticator, allow
-from holdfast.gateway.control.dependencies import CompanyId, plane_of, router_of
-from holdfast.gateway.problem_responses import refusals
+from holdfast.control.json_views import response_model
+from holdfast.control.schemas import ResponseModel
+from holdfast.control.tools import MemoryTool, call_tool, tools
+from holdfast.gateway.authentication import Authenticator
+from holdfast.gateway.control.dependencies import CompanyId, plane_of, route_options, router_of
 
-
-class ToolTold(Answer):
-    """The description of a tool for a model. The schemas are JSON Schema 2020-12."""
-
-    name: str
-    description: str
-    input_schema: dict[str, Any]
-    output_schema: dict[str, Any]
-    reads: bool
-    destroys: bool
-
-
-class ToolList(Answer):
-    tools: list[ToolTold]
+_TOOLS: Any = list[response_model(MemoryTool)]  # type: ignore[misc]
+_LIST = create_model("ToolsResponse", __base__=ResponseModel, tools=(_TOOLS, ...))
 
 
 def router(auth: Authenticator) -> APIRouter:
     routes = router_of("tools")
 
-    @routes.get("/tools", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 422))
-    async def list_tools(request: Request, company_id: CompanyId) -> ToolList:
+    @routes.get("/tools", **route_options(_LIST))
+    async def list_tools(request: Request, company_id: CompanyId) -> Response:
         """List the tools that an agent has for this memory."""
         await plane_of(auth, request, company_id)
-        return ToolList(
-            tools=[
-                ToolTold(
-                    name=each.name,
-                    description=each.description,
-                    input_schema=dict(each.input_schema),
-                    output_schema=dict(each.output_schema),
-                    reads=each.reads,
-                    destroys=each.destroys,
-                )
-                for each in tools()
-            ]
-        )
+        return JSONResponse({"tools": [asdict(each) for each in tools()]})
 
-    @routes.post("/tools/{name}", **allow(AccessRule.COMPANY), responses=refusals(401, 403, 404, 409, 422, 502, 504))
+    @routes.post("/tools/{name}", **route_options(dict[str, Any], 404, 409, 502, 504))
     async def use_tool(
         request: Request,
         company_id: CompanyId,

@@ -11,15 +11,10 @@ from opentelemetry.trace import TracerProvider
 from starlette.types import ASGIApp
 
 from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.body_limits import BodyLimits
-from holdfast.gateway.edge.exchange import Observer
+from holdfast.gateway.edge.exchange import Observer, RequestMiddleware
 from holdfast.gateway.edge.host_allow_list import HostAllowList
-from holdfast.gateway.edge.http_metrics import Metrics
-from holdfast.gateway.edge.load_shedding import ConcurrencyLimit
-from holdfast.gateway.edge.rate_limit import RateLimiter
-from holdfast.gateway.edge.request_log import RequestLog
-from holdfast.gateway.edge.request_middleware import RequestMiddleware
-from holdfast.gateway.edge.tracing import RequestSpans
+from holdfast.gateway.edge.limits import BodyLimits, ConcurrencyLimit, RateLimiter
+from holdfast.gateway.edge.observers import Metrics, RequestLog, RequestSpans
 
 
 def wrap_app(

@@ -14,10 +14,10 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from holdfast.domain.metadata import MAX_METADATA_CHARS
+from holdfast.domain.checks import MAX_METADATA_CHARS
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import AccessDenied, InvalidInput
-from holdfast.gateway.everos.schemas import MessageItem, ToolCall, UnprocessedMessage, moment_of
+from holdfast.gateway.everos.schemas import EverosToolCall, MessageItem, UnprocessedMessage, moment_of
 from holdfast.gateway.everos.timestamps import format_time
 
 _NAME, _CALLS, _ANSWERS, _SAID = "sender_name", "tool_calls", "tool_call_id", "content_chars"
@@ -52,11 +52,11 @@ def _text_content(message: MessageItem, index: int) -> str:
     return "\n".join(item.text or "" for item in message.content)
 
 
-def _format_call(call: ToolCall) -> str:
+def _format_call(call: EverosToolCall) -> str:
     return f"{call.function.name}({call.function.arguments})"
 
 
-def _metadata(message: MessageItem, content: str, calls: Sequence[ToolCall]) -> dict[str, str]:
+def _metadata(message: MessageItem, content: str, calls: Sequence[EverosToolCall]) -> dict[str, str]:
     metadata: dict[str, str] = {}
     if message.sender_name is not None and message.sender_name.strip():
         metadata[_NAME] = message.sender_name

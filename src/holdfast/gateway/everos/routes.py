@@ -25,12 +25,12 @@ from holdfast.gateway.everos.schemas import (
     AddData,
     AddInput,
     Envelope,
+    EverosScopedRequest,
     FlushData,
     FlushInput,
     GetData,
     GetInput,
-    Owned,
-    Scoped,
+    OwnedRequest,
     SearchData,
     SearchInput,
     UnprocessedMessage,
@@ -129,14 +129,16 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
     return [("add", add, (403, 409, 415)), ("flush", flush, ()), ("search", search, (403,)), ("get", get, (403,))]
 
 
-async def _owner(auth: Authenticator, request: Request, body: Owned) -> Caller:
+async def _owner(auth: Authenticator, request: Request, body: OwnedRequest) -> Caller:
     caller = await auth.user(request)
     if body.user_id is not None and body.user_id != caller.user_id:
         raise AccessDenied("user_id: is not the user of this key; send that user's id, or the other user's key")
     return caller
 
 
-async def _unprocessed_messages(caller: Caller, body: Scoped, filters: Mapping[str, Any]) -> list[UnprocessedMessage]:
+async def _unprocessed_messages(
+    caller: Caller, body: EverosScopedRequest, filters: Mapping[str, Any]
+) -> list[UnprocessedMessage]:
     """Messages that the next flush will seal, oldest first, if `session_id` is filtered by a single plain value."""
     session = filters.get("session_id")
     if not isinstance(session, str) or problem_of(session) is not None:
@@ -149,7 +151,7 @@ async def _unprocessed_messages(caller: Caller, body: Scoped, filters: Mapping[s
     return [to_unprocessed_message(each, session) for each in reversed(own)]
 
 
-def _where(caller: Caller, body: Scoped, session_id: str | None = None) -> ScopeKwargs:
+def _where(caller: Caller, body: EverosScopedRequest, session_id: str | None = None) -> ScopeKwargs:
     where: ScopeKwargs = {"subject": caller.user_id, "app": body.app_id, "project": body.project_id}
     if session_id is not None:
         where["conversation"] = conversation_of(session_id)

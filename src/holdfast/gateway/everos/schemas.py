@@ -85,18 +85,18 @@ Filters = Annotated[
 ]
 
 
-class Given(BaseModel):
+class EverosRequest(BaseModel):
     """A request's body."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class Scoped(Given):
+class EverosScopedRequest(EverosRequest):
     app_id: ScopeId = "default"
     project_id: ScopeId = "default"
 
 
-class ContentItem(Given):
+class ContentItem(EverosRequest):
     """A part of a message. Only text is stored; a `uri` is never fetched."""
 
     type: Annotated[str, StringConstraints(min_length=1)]
@@ -124,18 +124,18 @@ Content = Annotated[
 ]
 
 
-class ToolFunction(Given):
+class ToolFunction(EverosRequest):
     name: Annotated[str, StringConstraints(min_length=1)]
     arguments: str
 
 
-class ToolCall(Given):
+class EverosToolCall(EverosRequest):
     id: str
     type: str = "function"
     function: ToolFunction
 
 
-class MessageItem(Given):
+class MessageItem(EverosRequest):
     sender_id: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
     sender_name: Annotated[str, StringConstraints(max_length=_MAX_NAME_CHARS)] | None = None
     role: SenderRole
@@ -143,7 +143,7 @@ class MessageItem(Given):
         description="When the message was said, in milliseconds since 1970, UTC.", examples=[1780000000000]
     )
     content: Content
-    tool_calls: Annotated[list[ToolCall], Field(fail_fast=True)] | None = None
+    tool_calls: Annotated[list[EverosToolCall], Field(fail_fast=True)] | None = None
     tool_call_id: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)] | None = Field(
         default=None, description="Required if the role is tool."
     )
@@ -155,17 +155,17 @@ class MessageItem(Given):
         return self
 
 
-class AddInput(Scoped):
+class AddInput(EverosScopedRequest):
     session_id: SessionId
     messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
     defer_extraction: bool = Field(default=False, description="Has no effect; extraction always waits for a flush.")
 
 
-class FlushInput(Scoped):
+class FlushInput(EverosScopedRequest):
     session_id: SessionId
 
 
-class Owned(Scoped):
+class OwnedRequest(EverosScopedRequest):
     """Send exactly one of `user_id`, which must be the key's user, and `agent_id`."""
 
     user_id: Owner | None = None
@@ -178,7 +178,7 @@ class Owned(Scoped):
         return self
 
 
-class SearchInput(Owned):
+class SearchInput(OwnedRequest):
     """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
     query: Annotated[str, StringConstraints(min_length=1)]
@@ -199,7 +199,7 @@ class SearchInput(Owned):
         return self
 
 
-class GetInput(Owned):
+class GetInput(OwnedRequest):
     memory_type: MemoryType
     page: Annotated[int, Field(ge=1)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 20
@@ -218,27 +218,27 @@ class GetInput(Owned):
 # --- answers ---
 
 
-class Told(BaseModel):
+class EverosResponse(BaseModel):
     """A part of a response's body."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Envelope(Told, Generic[T]):
+class Envelope(EverosResponse, Generic[T]):
     request_id: str
     data: T
 
 
-class AddData(Told):
+class AddData(EverosResponse):
     message_count: int
     status: Literal["accumulated"]
 
 
-class FlushData(Told):
+class FlushData(EverosResponse):
     status: Literal["extracted", "no_extraction"]
 
 
-class Episode(Told):
+class Episode(EverosResponse):
     """A message or a memory. `user_id` is null for records shared by the whole space."""
 
     id: str
@@ -254,7 +254,7 @@ class Episode(Told):
     type: Literal["Conversation"] = "Conversation"
 
 
-class AtomicFact(Told):
+class AtomicFact(EverosResponse):
     id: str
     content: str
     score: float
@@ -265,7 +265,7 @@ class FoundEpisode(Episode):
     atomic_facts: list[AtomicFact]
 
 
-class UnprocessedMessage(Told):
+class UnprocessedMessage(EverosResponse):
     id: str
     app_id: str
     project_id: str
@@ -279,7 +279,7 @@ class UnprocessedMessage(Told):
     tool_call_id: str | None
 
 
-class SearchData(Told):
+class SearchData(EverosResponse):
     """Profiles, agent cases and agent skills are not supported: those lists are empty."""
 
     episodes: list[FoundEpisode] = []
@@ -289,7 +289,7 @@ class SearchData(Told):
     unprocessed_messages: list[UnprocessedMessage] = []
 
 
-class GetData(Told):
+class GetData(EverosResponse):
     """`total_count` counts all pages, `count` this one."""
 
     episodes: list[Episode] = []

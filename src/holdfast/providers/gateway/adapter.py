@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from holdfast.domain.capture_metadata import CaptureMetadata, captured_text, matches_metadata
+from holdfast.domain.checks import checked_text
 from holdfast.domain.contract import (
     Capabilities,
     CaptureMode,
@@ -31,8 +31,8 @@ from holdfast.domain.contract import (
     SourceKind,
     WriteResult,
 )
+from holdfast.domain.contract_records import CaptureMetadata, captured_text, matches_metadata
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.errors import CapabilityUnavailable, Conflict, NotFound
 from holdfast.providers.gateway import partition_mapping
 from holdfast.providers.gateway.partition_mapping import RemotePartition

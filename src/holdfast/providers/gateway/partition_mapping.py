@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.domain.access import readable_partitions
-from holdfast.domain.capture_metadata import CaptureMetadata, capture_conversation
 from holdfast.domain.contract import SourceKind, SourceRef
+from holdfast.domain.contract_records import CaptureMetadata, capture_conversation
 from holdfast.domain.scope import SCOPE_PARTS, Partition, PartitionKind, Scope
 from holdfast.errors import InvalidCursor, InvalidInput, InvalidScope
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from holdfast.client.transport import Body, HttpReply, HttpTransport, NoResponse
-from holdfast.domain.numbers import checked_real
+from holdfast.domain.checks import checked_real
 from holdfast.domain.secret import Secret
 from holdfast.domain.times import checked_time, from_micros
 from holdfast.errors import (

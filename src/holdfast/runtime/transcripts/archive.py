@@ -34,7 +34,7 @@ def archive_turns(
     other views such turns are left out.
     """
     readable = [message.id for turn in turns if turn.state not in _WITHHELD for message in turn.messages]
-    stored = reader.messages(readable)
+    stored = reader.records.messages(readable)
     archive: list[ArchivedTurn] = []
     withheld = 0
     for turn in turns:

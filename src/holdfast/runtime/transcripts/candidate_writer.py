@@ -115,7 +115,7 @@ class EvidenceResolver:
 
     def message(self, message_id: str) -> Message | None:
         """Load a readable message of this partition."""
-        found = self._reader.find(message_id)
+        found = self._reader.records.find(message_id)
         if found is None or not isinstance(found[1], Message) or found[1].scope.partition != self._scope.partition:
             return None
         return found[1]
@@ -153,7 +153,7 @@ class EvidenceResolver:
     def _turn(self, thread: Scope, turn_id: str) -> TranscriptTurn | None:
         key = (thread, turn_id)
         if key not in self._turns:
-            self._turns[key] = self._reader.turn(thread, turn_id)
+            self._turns[key] = self._reader.transcripts.turn(thread, turn_id)
         return self._turns[key]
 
 
@@ -174,7 +174,7 @@ def _write_candidate(
     """Judge one candidate. A repeated candidate id gets its first verdict again."""
     given, partition = ready.given, writer.scope.partition
     key = digest_of("candidate", writer.scope.given(), given.id)
-    stored = transaction.answer(partition, key)
+    stored = transaction.records.response(partition, key)
     if stored is not None:
         return _replay_verdict(transaction, given, stored)
     cited = evidence.resolve(given.sources)
@@ -182,7 +182,7 @@ def _write_candidate(
         return _unchanged_verdict(given, Judgement(cited, Trust.UNTRUSTED))
     verdict = _store_candidate(transaction, writer, ready, cited, _judge(given, cited, writer.ceiling))
     if verdict.status is not None:
-        transaction.keep_answer(
+        transaction.records.put_response(
             partition,
             key,
             StoredResponse(seal_digest(given.digest(), given.id), json.dumps(verdict_to_json(verdict))),
@@ -215,7 +215,7 @@ def _store_candidate(
     given, evidence = ready.given, tuple(each.message_id for each in cited)
     if judgement.status is None:
         return _unchanged_verdict(given, judgement)
-    old = transaction.in_slot(writer.scope, _slot(given))
+    old = transaction.records.in_slot(writer.scope, _slot(given))
     if not isinstance(old, MemoryRecord):
         return _add_revision(transaction, writer, ready, judgement, evidence, None)
     if _normalize(old.text) != _normalize(given.content):
@@ -242,7 +242,7 @@ def _add_revision(
 ) -> CandidateVerdict:
     core, given = writer.core, ready.given
     memory_id = old.id if old is not None else MemoryId(core.ids.new(ids.MEMORY))
-    revision = transaction.add_revision(
+    revision = transaction.records.add_revision(
         NewRevision(
             id=memory_id,
             scope=writer.scope,
@@ -267,7 +267,7 @@ def _add_revision(
     )
     if ready.entry.analysis.pieces and not ready.entry.vectors:
         job = NewJob(JobKind.INDEX, writer.scope, (memory_id,))
-        transaction.enqueue(JobId(core.ids.new(ids.JOB)), job, writer.now)
+        transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, writer.now)
     _append_event(transaction, writer, EventKind.WRITE, given, judgement, memory_id)
     return _verdict(given, judgement, True, memory_id, revision, evidence)
 
@@ -286,7 +286,7 @@ def _merge_evidence(
     accepted = judgement.verdict is Verdict.ACCEPTED
     merged = Judgement(Reason.MERGED, old.trust) if accepted else judgement
     if further:
-        transaction.add_evidence(old.id, further)
+        transaction.records.add_evidence(old.id, further)
         _append_event(transaction, writer, EventKind.MERGE, given, merged, old.id)
     return _verdict(given, merged, bool(further), old.id, old.revision, evidence)
 
@@ -299,7 +299,7 @@ def _append_event(
     judgement: Judgement,
     memory_id: MemoryId,
 ) -> None:
-    transaction.append_event(
+    transaction.events.append(
         Event(
             id=EventId(writer.core.ids.new(ids.EVENT)),
             kind=kind,
@@ -392,6 +392,6 @@ def _replay_verdict(transaction: Transaction, given: ValidatedCandidate, stored:
     if not is_answer_to(stored, given.digest(), given.id):
         return _unchanged_verdict(given, Judgement(Reason.CANDIDATE_ID_REUSED, Trust.UNTRUSTED))
     verdict = verdict_from_json(given.id, json.loads(stored.body), replayed=True)
-    if verdict.memory_id is not None and transaction.find(verdict.memory_id) is None:
+    if verdict.memory_id is not None and transaction.records.find(verdict.memory_id) is None:
         return _unchanged_verdict(given, Judgement(Reason.FORGOTTEN_SINCE, Trust.UNTRUSTED))
     return verdict

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_instances, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.ids import MessageId, OperationId
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitReport,
     MemoryTranscriptCommitRequest,
@@ -19,7 +19,6 @@ from holdfast.domain.runtime_api.transcripts import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, SkippedReason, TranscriptState, TranscriptTurn
-from holdfast.domain.type_checks import checked_instances
 from holdfast.errors import Conflict, DuplicateId
 from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing
@@ -84,10 +83,10 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
             prepared.started_at,
         )
         try:
-            stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+            stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         except DuplicateId:
             # Most turns are new, so existing turns are looked up only here. Nothing was written yet.
-            existing = transaction.turn(thread, self.turn_id)
+            existing = transaction.transcripts.turn(thread, self.turn_id)
             if existing is None:
                 raise
             return self._repeat(transaction, prepared, thread, existing)
@@ -176,7 +175,7 @@ def skipped_report(
     turn_id: str = "",
 ) -> MemoryTranscriptCommitReport:
     """Report a turn of which nothing was committed."""
-    last = reader.last_turns(thread, 1)
+    last = reader.transcripts.last_turns(thread, 1)
     count = last[-1].sequence if last else 0
     message_ids: tuple[MessageId, ...] = () if there is None else tuple(message.id for message in there.messages)
     return MemoryTranscriptCommitReport(

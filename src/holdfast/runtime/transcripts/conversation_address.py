@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from holdfast.domain.access import Action
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import EventId
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, Trigger
 from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import AliasNotTrusted
 from holdfast.ports import Alias, Reader, Transaction
 
@@ -41,11 +41,11 @@ class ConversationAddress:
         """Resolve the address to its thread. A chat id alone is resolved by its alias, unless that is ambiguous."""
         if self.where.conversation_id is not None or self.where.chat_id is None:
             return self.stated
-        alias = reader.alias(self.stated, self.where.chat_id)
+        alias = reader.aliases.find(self.stated, self.where.chat_id)
         if alias is None or alias == Alias(self.where.chat_id, trusted=True):
             return self.stated
         # The chat id may also be a conversation's own name: ambiguous if that conversation has turns.
-        if not alias.trusted or reader.turn_states(self.stated, 0, 1):
+        if not alias.trusted or reader.transcripts.turn_states(self.stated, 0, 1):
             chat_id = f"{self.where.chat_id!r:.80}"
             raise AliasNotTrusted(
                 f"chat_id: {chat_id} has stood for more than one conversation; give the conversation_id"
@@ -62,9 +62,9 @@ class ConversationAddress:
         if chat_id is None or self.where.conversation_id is None or chat_id == thread.conversation:
             return
         own = replace(thread, conversation=chat_id)
-        if transaction.alias(thread, chat_id) is None and transaction.turn_states(own, 0, 1):
-            transaction.put_alias(own, chat_id, at)
-        transaction.put_alias(thread, chat_id, at)
+        if transaction.aliases.find(thread, chat_id) is None and transaction.transcripts.turn_states(own, 0, 1):
+            transaction.aliases.put(own, chat_id, at)
+        transaction.aliases.put(thread, chat_id, at)
 
 
 def lifecycle_report(

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, Grant, check_view
 from holdfast.domain.archive_format import ArchivedMemory, ArchivedTurn
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.continuity_snapshot import MOST_MEMORIES, MOST_TURNS, build_snapshot, to_document
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
@@ -20,12 +21,10 @@ from holdfast.domain.lifecycle import (
     checked_mode,
 )
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Plane, Status
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_api.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.transcript_turns import TranscriptState, View, checked_member
-from holdfast.domain.view_access import check_view
 from holdfast.errors import NotFound
 from holdfast.ports import Clock, ListFilter, Reader
 from holdfast.runtime.gate import Core, Read
@@ -93,7 +92,7 @@ class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
 
     def _turns(self, reader: Reader, thread: Scope) -> tuple[ArchivedTurn, ...]:
         most = min(self.governance.budget.transcript.page_size, MOST_TURNS)
-        found = reader.last_turns(thread, most)
+        found = reader.transcripts.last_turns(thread, most)
         if not found:
             raise NotFound(f"there is no conversation {thread.conversation!r:.80} here; nothing was exported")
         view = View.RAW_OWNER_ONLY if self.request.include_private else View.EXPORT
@@ -108,10 +107,10 @@ class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
         most = MOST_MEMORIES[TransferMode(self.request.mode)]
         memories: list[ArchivedMemory] = []
         before: str | None = None
-        while len(memories) < most and (page := reader.page(memory_filter, before, _PAGE)):
+        while len(memories) < most and (page := reader.records.page(memory_filter, before, _PAGE)):
             before = page[-1].id.partition("_")[2]
             own = [item for item in page if isinstance(item, MemoryRecord) and item.scope.partition == partition]
-            links = reader.links([memory.id for memory in own]) if messages else {}
+            links = reader.records.links([memory.id for memory in own]) if messages else {}
             memories += [_current_revision(memory, links, messages) for memory in own]
         return memories[:most]
 

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_flag, checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admit, checked_mode
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import Pressure, pressure_of
 from holdfast.domain.runtime_api.transcripts import (
     CanonicalTurnDelta,
@@ -28,7 +28,6 @@ from holdfast.domain.runtime_api.transcripts import (
     TurnSource,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
     DELIVERIES,
@@ -42,7 +41,6 @@ from holdfast.domain.transcript_turns import (
     count_known_messages,
     match_redelivery,
 )
-from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
@@ -142,7 +140,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
 
     def _tail(self, reader: Reader, thread: Scope) -> Sequence[Utterance]:
         """The last messages: enough to find the people's messages among tool output."""
-        return reader.tail(thread, 2 * len(self.messages) + 32)
+        return reader.transcripts.tail(thread, 2 * len(self.messages) + 32)
 
     def apply(self, transaction: Transaction, prepared: _PreparedFinalize) -> FinalizeReport:
         core, started_at = prepared.core, prepared.started_at
@@ -190,7 +188,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
                 )
             first = matched
         if first == len(self.messages):
-            existing = parts or reader.last_turns(thread, 1)
+            existing = parts or reader.transcripts.last_turns(thread, 1)
             return _FinalizePlan(
                 first, self.turn_id, SkippedReason.ALREADY_COMMITTED, existing[-1] if existing else None
             )
@@ -200,7 +198,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         """The turns already committed under this id: the first one and its later parts."""
         parts: list[TranscriptTurn] = []
         while len(parts) < _MAX_PARTS:
-            found = reader.turn(thread, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
+            found = reader.transcripts.turn(thread, f"{self.turn_id}#part={len(parts) + 1}" if parts else self.turn_id)
             if found is None:
                 break
             parts.append(found)
@@ -220,7 +218,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         turn = new_turn(
             core, thread, plan.turn_id, zip(new, entries, strict=True), self.circumstances, prepared.started_at
         )
-        stored = transaction.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
         queue_indexing(transaction, core, thread, waiting)
         return commit_report(self.action, transaction, core, thread, prepared.started_at, plan.turn_id, stored)

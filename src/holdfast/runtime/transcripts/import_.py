@@ -11,6 +11,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.archive_format import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn, is_private
 from holdfast.domain.canonical import derive_id
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.continuity_snapshot import MOST_MEMORIES, read_snapshot
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
@@ -18,7 +19,6 @@ from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
 from holdfast.domain.ids import EventId, OperationId
 from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admit, checked_mode
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
     MemoryImportReport,

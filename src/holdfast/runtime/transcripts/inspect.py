@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
@@ -25,7 +26,6 @@ from holdfast.domain.runtime_api.retrieval import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import ListFilter
-from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import PreparedQuery, QueryRead
@@ -80,7 +80,7 @@ class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
             hygiene=hygiene,
             deferred_governance=self._deferred_memories(reader),
             capabilities=self.governance.catalogue,
-            operator_action_report=OperatorActionReport(tuple(reader.events(self._max_items, _OF_OPERATORS))),
+            operator_action_report=OperatorActionReport(tuple(reader.events.page(self._max_items, _OF_OPERATORS))),
             lifecycle_report=lifecycle_report(
                 self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission
             ),
@@ -97,24 +97,24 @@ class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
         return WorkingInspection(working, self.projection.apply(reader, prepared).audit)
 
     def _hygiene(self, reader: Reader, core: Core) -> HygieneReport:
-        counts = reader.counts(core.embedder.fingerprint, core.analyzer.version)
+        counts = reader.maintenance.counts(core.embedder.fingerprint, core.analyzer.version)
         thread = self.sight.thread(reader)
-        states = () if thread is None else reader.turn_states(thread, 0, _MOST_TURNS)
+        states = () if thread is None else reader.transcripts.turn_states(thread, 0, _MOST_TURNS)
         return HygieneReport(
             messages=counts["messages"],
             memories=counts["memories"],
             conversations=counts["conversations"],
             tombstones=counts["tombstones"],
             pending_vectors=counts["pending_vectors"],
-            jobs=reader.job_counts(),
-            turns=0 if thread is None else reader.turn_count(thread),
+            jobs=reader.jobs.counts(),
+            turns=0 if thread is None else reader.transcripts.turn_count(thread),
             turns_by_state=Counter(turn.state for turn in states),
             turns_counted=len(states),
         )
 
     def _deferred_memories(self, reader: Reader) -> DeferredGovernance:
         memory_filter = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED)
-        page = reader.page(memory_filter, None, self._max_items + 1)
+        page = reader.records.page(memory_filter, None, self._max_items + 1)
         memories = [
             DeferredMemory(memory.id, memory.plane, memory.trust, memory.recorded_at, memory.author, memory.reason)
             for memory in page

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.lifecycle import Trigger
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.runtime_api.transcripts import LedgerEntry, MemoryReplayReport
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
@@ -46,10 +46,10 @@ class ReplayLedger(Read[_PreparedLedger, MemoryReplayReport]):
     def apply(self, reader: Reader, prepared: _PreparedLedger) -> MemoryReplayReport:
         thread = self.address.resolve(reader)
         limit = min(self.limit, self.governance.budget.transcript.page_size)
-        total = reader.turn_count(thread)
+        total = reader.transcripts.turn_count(thread)
         entries = tuple(
             LedgerEntry(turn.sequence, turn.id, turn.state, len(turn.messages), len(turn.host_refs), turn.committed_at)
-            for turn in reader.last_turns(thread, limit)
+            for turn in reader.transcripts.last_turns(thread, limit)
         )
         summary = f"{len(entries)} of {total} turns"
         return MemoryReplayReport(

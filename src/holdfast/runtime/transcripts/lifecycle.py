@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.checks import checked_text
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
@@ -25,7 +26,6 @@ from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptLifecycleRequest,
 )
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript_turns import TranscriptState, Transition, View, checked_member, state_after
 from holdfast.errors import InvalidText, StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
@@ -100,12 +100,12 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
         details = self._details(transaction, thread, touched.affected, prepared.grant)
         budget = self.governance.budget.transcript
         sequences = [turn.sequence for turn in touched.affected]
-        found = transaction.derived_from(thread, sequences, budget.derived_refs + 1) if sequences else ()
+        found = transaction.transcripts.derived_from(thread, sequences, budget.derived_refs + 1) if sequences else ()
         derived, cut = clip_items(found, budget.derived_refs)
         changed = bool(sequences) and self.transition is not Transition.REVIEW
         messages = sum(turn.messages for turn in touched.affected)
         if changed:
-            messages = transaction.set_state(thread, sequences, self._target_state(touched), now)
+            messages = transaction.transcripts.set_state(thread, sequences, self._target_state(touched), now)
         if changed and self.transition is Transition.DELETE_RAW:
             # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
             self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
@@ -113,7 +113,7 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
             # Masked texts are not embedded, so they may lack vectors now.
             self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         event = self._event(core, thread, touched, messages, now)
-        transaction.append_event(event)
+        transaction.events.append(event)
         summary = f"{self.transition}: {len(sequences)} turns {'changed' if changed else 'matched, nothing changed'}"
         return MemoryTranscriptLifecycleReport(
             key=key_of(thread),
@@ -156,12 +156,12 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
 
     def _iter_turns(self, reader: Reader, thread: Scope) -> Iterator[TurnState]:
         if self.turn_id is not None:
-            turn = reader.turn(thread, self.turn_id)
+            turn = reader.transcripts.turn(thread, self.turn_id)
             if turn is not None:
                 yield TurnState(turn.sequence, turn.id, turn.state, len(turn.messages), turn.committed_at)
             return
         last = 0
-        while page := reader.turn_states(thread, last, _STATES):
+        while page := reader.transcripts.turn_states(thread, last, _STATES):
             yield from page
             last = page[-1].sequence
 
@@ -185,7 +185,7 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
         self, reader: Reader, thread: Scope, state: TurnState, view: View, budget: TranscriptBudget, details: _Details
     ) -> None:
         try:
-            turn = reader.turn(thread, state.id)
+            turn = reader.transcripts.turn(thread, state.id)
         except StoreCorrupt:
             return  # An unreadable turn is masked or deleted all the same; `repair_transcript` reports it.
         if turn is None:

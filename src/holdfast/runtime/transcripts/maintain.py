@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.checks import checked_flag, checked_instance, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
 from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
 from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admit, checked_mode
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.profiles import pressure_of
 from holdfast.domain.runtime_api.writing import (
     MemoryMaintainReport,
@@ -23,10 +23,8 @@ from holdfast.domain.runtime_api.writing import (
     SemanticGovernance,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
-from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write
@@ -154,7 +152,7 @@ def _choose_messages(reader: Reader, thread: Scope, request: MemoryMaintainReque
     """Return the messages of the requested turn, or the reason why there are none."""
     quoted = {(Role.USER, request.user_content), (Role.ASSISTANT, request.reply_content)}
     quotes = {(role, text) for role, text in quoted if text is not None}
-    turns = reader.last_turns(thread, _LAST_TURNS if quotes else 1)
+    turns = reader.transcripts.last_turns(thread, _LAST_TURNS if quotes else 1)
     for turn in reversed(turns):
         spoken = {(message.role, message.text) for message in turn.messages}
         if quotes <= spoken and turn.state is TranscriptState.ACTIVE:
@@ -170,7 +168,7 @@ def _choose_messages(reader: Reader, thread: Scope, request: MemoryMaintainReque
 
 def _load_attempt(reader: Reader, base: JobId) -> tuple[Job | None, LearningOutcome | None]:
     """Return the newest attempt at the job, and its outcome."""
-    attempts = [job for job in reader.jobs(None, _JOBS_LOOKED_AT) if job.id.partition(".")[0] == base]
+    attempts = [job for job in reader.jobs.newest(None, _JOBS_LOOKED_AT) if job.id.partition(".")[0] == base]
     if not attempts:
         return None, None
     newest = max(attempts, key=lambda job: job.attempt)

@@ -30,7 +30,7 @@ from holdfast.runtime import indexing
 from holdfast.runtime.extract import lasting_scope
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.metering import PricedLedger, record_costs
+from holdfast.runtime.metering import record_costs
 from holdfast.runtime.transcripts.candidate_writer import (
     CandidateAuthor,
     CandidateSource,
@@ -62,7 +62,7 @@ class LearningOutcome:
 
 def load_outcome(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> LearningOutcome | None:
     """Load the outcome for these messages; None if they were not processed yet."""
-    stored = reader.answer(scope.partition, _outcome_key(scope, message_ids))
+    stored = reader.records.response(scope.partition, _outcome_key(scope, message_ids))
     if stored is None:
         return None
     body = json.loads(stored.body)
@@ -87,7 +87,7 @@ async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]
         return lambda transaction: None
     messages = await core.store.read(grant, lambda reader: _learnable_messages(reader, job.scope, job.record_ids))
     curated = await core.curator.curate(messages) if messages else None
-    prices = tuple(await core.store.read(grant, lambda reader: reader.prices()))
+    prices = tuple(await core.store.read(grant, lambda reader: reader.costs.prices()))
     if curated is not None and curated.failure is not None:
         await _note_failure(core, job, grant, curated, prices)
         raise curated.failure
@@ -126,7 +126,7 @@ async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationRes
     event = _event(core, job, curated, SemanticGovernance())
 
     def note(transaction: Transaction) -> tuple[CostEvent, ...]:
-        transaction.append_event(event)
+        transaction.events.append(event)
         return _record_costs(core, transaction, job, curated, prices)
 
     costs = await core.store.write(grant, note)
@@ -146,8 +146,9 @@ def _record_costs(
     usage = (*_model_usage(core, job, curated), *embedding)
     if not usage:
         return ()
-    ledger, cause = PricedLedger(transaction, prices), job.cause or Cause()
-    return record_costs(ledger, core, cause.operation_id, cause.binding, job.scope, usage, core.clock.now())
+    cause = job.cause or Cause()
+    now = core.clock.now()
+    return record_costs(transaction, core, cause.operation_id, cause.binding, job.scope, usage, now, prices)
 
 
 def _model_usage(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
@@ -214,7 +215,7 @@ def _commit(
     writer = CandidateAuthor(core, lasting_scope(job.scope), f"curator:{name}", _CEILING, now)
     verdicts = write_candidates(transaction, writer, proposed)
     usage = None if curated is None else curated.usage
-    transaction.append_event(_event(core, job, curated, SemanticGovernance(verdicts)))
+    transaction.events.append(_event(core, job, curated, SemanticGovernance(verdicts)))
     body = {
         "job": job.id,
         "reason": NOTHING_TO_LEARN if curated is None else MAINTAINED,
@@ -223,7 +224,7 @@ def _commit(
         "verdicts": [verdict_to_json(verdict) for verdict in verdicts],
     }
     key = _outcome_key(job.scope, job.record_ids)
-    transaction.keep_answer(job.scope.partition, key, StoredResponse(key, json.dumps(body)), now)
+    transaction.records.put_response(job.scope.partition, key, StoredResponse(key, json.dumps(body)), now)
 
 
 def _event(core: Core, job: Job, curated: CurationResult | None, governed: SemanticGovernance) -> Event:

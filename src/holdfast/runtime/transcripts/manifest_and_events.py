@@ -28,15 +28,15 @@ async def check_manifest(core: Core, profile: Profile, backend: Backend | str, v
 
     def keep(transaction: Transaction) -> Manifest:
         manifest = merge_manifest(load_manifest(transaction), expected)
-        transaction.put_fact(MANIFEST, manifest.to_json())
-        transaction.prune_events(space, profile.budget.events)
+        transaction.maintenance.put_fact(MANIFEST, manifest.to_json())
+        transaction.events.prune(space, profile.budget.events)
         return manifest
 
     return await core.store.write(storewide_grant(), keep)
 
 
 def load_manifest(reader: Reader) -> Manifest | None:
-    text = reader.fact(MANIFEST)
+    text = reader.maintenance.fact(MANIFEST)
     return None if text is None else Manifest.from_json(text)
 
 
@@ -54,9 +54,9 @@ def append_event(
 ) -> EventId:
     """Append an event in the transaction that caused it. About `keep` events of a space are retained."""
     event_id = EventId(core.ids.new(ids.EVENT))
-    transaction.append_event(
+    transaction.events.append(
         Event(event_id, kind, scope, core.clock.now(), plane, record_key, content_hash, details or {})
     )
     if int(event_id[-4:], 16) % _SLACK == 0:
-        transaction.prune_events(scope.space, keep)
+        transaction.events.prune(scope.space, keep)
     return event_id

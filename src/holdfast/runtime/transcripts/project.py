@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import MAX_QUERY_CHARS, checked_flag, checked_instance, checked_text, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import Admission, ModeInput, admit
 from holdfast.domain.memory import GUARDED_PLANES
-from holdfast.domain.numbers import checked_flag, checked_whole
 from holdfast.domain.profiles import Pressure, backend_of, render_budget, scale_budget
 from holdfast.domain.projection_block import (
     MemoryBlock,
@@ -37,9 +37,7 @@ from holdfast.domain.runtime_api.retrieval import (
     SourceAuthority,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
 from holdfast.domain.transcript_turns import View
-from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import RankedCandidates, Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
@@ -151,7 +149,7 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         top_k = max(_LEAST_RECORDS, min(_MOST_RECORDS, render // _SHORT_RECORD_CHARS))
         # Only facts that are valid now.
         options = self.sight.search_options(thread, top_k, prepared.now, private=gate.open)
-        return prepared.core.searcher.rank(reader, self.scope, self.request.user_query, prepared.vector, options)
+        return prepared.core.searcher.rank(reader.index, self.scope, self.request.user_query, prepared.vector, options)
 
     def _block(
         self, reader: Reader, ranked: RankedCandidates, lately: RecentConversation
@@ -175,7 +173,9 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         if thread is None or not limit:
             return RecentConversation()
         # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
-        shown = redact_turns(reader.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript)
+        shown = redact_turns(
+            reader.transcripts.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript
+        )
         messages = [
             RecentMessage(message.id, message.role, message.text, message.authority)
             for turn in shown.turns

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import MAX_QUERY_CHARS, checked_instance, checked_text, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.memory import Plane
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_api.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import MAX_QUERY_CHARS, checked_text
-from holdfast.domain.type_checks import checked_instance
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.recall import choose_hits
@@ -72,7 +70,7 @@ def recall(
     top_k = limit * _CANDIDATES_PER_PLACE + MAX_PROCEDURAL_HITS
     # Only facts that are valid now.
     options = sight.search_options(thread, top_k, prepared.now)
-    ranked = prepared.core.searcher.rank(reader, sight.scope, query, prepared.vector, options)
+    ranked = prepared.core.searcher.rank(reader.index, sight.scope, query, prepared.vector, options)
     found = to_hits(reader, ranked.best)
     procedural = [hit for hit in found if hit.kind is HitKind.MEMORY and hit.plane is Plane.PROCEDURAL]
     rest = [hit for hit in found if hit.plane is not Plane.PROCEDURAL]

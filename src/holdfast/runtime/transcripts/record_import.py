@@ -86,11 +86,11 @@ class RecordImporter:
 
     def _turn(self, transaction: Transaction, turn: ArchivedTurn, entries: Sequence[indexing.IndexedText]) -> Taken:
         new_turn = self._new_turn(turn)
-        if transaction.turn(turn.scope.thread, new_turn.external_id or new_turn.id) is not None:
+        if transaction.transcripts.turn(turn.scope.thread, new_turn.external_id or new_turn.id) is not None:
             return Taken(known=1)
         message_ids = [_target_id(message.id, self.messages_home) for message in turn.messages]
-        buried = transaction.buried(turn.scope.partition, message_ids)
-        there = transaction.present(message_ids)
+        buried = transaction.records.tombstones(turn.scope.partition, message_ids)
+        there = transaction.records.existing_ids(message_ids)
         new = [
             self._message(turn, message, message_id, entry)
             for message, message_id, entry in zip(turn.messages, message_ids, entries, strict=True)
@@ -100,7 +100,7 @@ class RecordImporter:
         if not new:
             return skipped
         try:
-            stored = transaction.add_turn(
+            stored = transaction.transcripts.add_turn(
                 replace(new_turn, messages=new), self.core.embedder.fingerprint, self.core.analyzer.version
             )
         except DuplicateId:
@@ -155,9 +155,9 @@ class RecordImporter:
         for message in turn.messages:
             message_id = _target_id(message.id, self.messages_home)
             if message.superseded_at is not None and message_id in added:
-                transaction.supersede(message_id, message.superseded_at)
+                transaction.records.supersede(message_id, message.superseded_at)
         if turn.state is not TranscriptState.ACTIVE:
-            transaction.set_state(turn.scope.thread, [sequence], turn.state, self.core.clock.now())
+            transaction.transcripts.set_state(turn.scope.thread, [sequence], turn.state, self.core.clock.now())
 
     # --- memories ---
 
@@ -166,14 +166,14 @@ class RecordImporter:
     ) -> Taken:
         memory_id = MemoryId(_target_id(memory.id, self.memories_home))
         scope = memory.revisions[0].scope
-        if transaction.buried(scope.partition, [memory_id]):
+        if transaction.records.tombstones(scope.partition, [memory_id]):
             return Taken(forgotten=1)
-        if transaction.present([memory_id]):
+        if transaction.records.existing_ids([memory_id]):
             return Taken(known=1)
         fingerprint, version = self.core.embedder.fingerprint, self.core.analyzer.version
         number = None
         for revision in self._revisions(memory, memory_id, entries):
-            number = transaction.add_revision(replace(revision, supersedes=number), fingerprint, version)
+            number = transaction.records.add_revision(replace(revision, supersedes=number), fingerprint, version)
         self._queue_indexing(transaction, scope, [memory_id])
         return Taken(memories=1)
 
@@ -215,7 +215,7 @@ class RecordImporter:
 
     def _resource(self, transaction: Transaction, archived: ArchivedResource) -> Taken:
         resource_id = ResourceId(_target_id(archived.id, self.memories_home))
-        if transaction.resource(resource_id) is not None:
+        if transaction.resources.find(resource_id) is not None:
             return Taken(known=1)
         resource = Resource(
             id=resource_id,
@@ -230,14 +230,14 @@ class RecordImporter:
             recorded_at=archived.recorded_at,
         )
         # Chunks are imported before their resource. If none exists, it was forgotten here; resources have no tombstone.
-        if archived.chunks and not transaction.chunks_of(resource):
+        if archived.chunks and not transaction.resources.chunks(resource):
             return Taken(forgotten=1)
-        transaction.add_resource(resource, (), self.core.embedder.fingerprint, self.core.analyzer.version)
+        transaction.resources.add(resource, (), self.core.embedder.fingerprint, self.core.analyzer.version)
         return Taken(resources=1)
 
     def _alias(self, transaction: Transaction, archived: ArchivedAlias) -> Taken:
         alias = StoredAlias(archived.thread, bytes.fromhex(archived.key), archived.trusted, archived.recorded_at)
-        return Taken(aliases=1) if transaction.keep_alias(alias) else Taken(known=1)
+        return Taken(aliases=1) if transaction.aliases.import_alias(alias) else Taken(known=1)
 
     def _queue_indexing(self, transaction: Transaction, scope: Scope, record_ids: Sequence[str]) -> None:
         """Queue a job that makes the vectors, if the embedder is remote."""
@@ -245,7 +245,7 @@ class RecordImporter:
             return
         for start in range(0, len(record_ids), _RECORDS_PER_JOB):
             job = NewJob(JobKind.INDEX, scope, tuple(record_ids[start : start + _RECORDS_PER_JOB]))
-            transaction.enqueue(JobId(self.core.ids.new(ids.JOB)), job, self.core.clock.now())
+            transaction.jobs.enqueue(JobId(self.core.ids.new(ids.JOB)), job, self.core.clock.now())
 
 
 def _target_id(record_id: str, home: str | None) -> str:

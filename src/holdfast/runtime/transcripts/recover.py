@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import checked_text
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import EventId, JobId
@@ -22,7 +23,6 @@ from holdfast.domain.runtime_api.writing import (
     MemoryRecoverRequest,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript_turns import checked_member
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write
@@ -39,8 +39,8 @@ def _append_event(
 ) -> EventId:
     """Append a lifecycle event of the runtime, and prune the log to the profile's budget."""
     event_id = EventId(core.ids.new(ids.EVENT))
-    transaction.append_event(Event(event_id, EventKind.LIFECYCLE, scope, core.clock.now(), details=details))
-    transaction.prune_events(scope.space, governance.budget.events)
+    transaction.events.append(Event(event_id, EventKind.LIFECYCLE, scope, core.clock.now(), details=details))
+    transaction.events.prune(scope.space, governance.budget.events)
     return event_id
 
 
@@ -75,8 +75,8 @@ class Recover(Write[_PreparedRecover, MemoryRecoverReport]):
     def apply(self, transaction: Transaction, prepared: _PreparedRecover) -> MemoryRecoverReport:
         core = prepared.core
         waiting = _pending_jobs(transaction)
-        ended = {job.id: job for job in transaction.jobs(JobStatus.SUCCEEDED, _JOBS)}
-        exhausted = {job.id: job for job in transaction.jobs(JobStatus.FAILED, _JOBS)}
+        ended = {job.id: job for job in transaction.jobs.newest(JobStatus.SUCCEEDED, _JOBS)}
+        exhausted = {job.id: job for job in transaction.jobs.newest(JobStatus.FAILED, _JOBS)}
         retried = {job.id.partition(".")[0] for job in waiting.values()}
         finished = Counter(job.kind.value for job_id, job in prepared.pending.items() if job_id in ended)
         failed = Counter(
@@ -124,7 +124,7 @@ class Recover(Write[_PreparedRecover, MemoryRecoverReport]):
 
 def _pending_jobs(reader: Reader) -> dict[JobId, Job]:
     unfinished = (JobStatus.QUEUED, JobStatus.RUNNING)
-    return {job.id: job for status in unfinished for job in reader.jobs(status, _JOBS)}
+    return {job.id: job for status in unfinished for job in reader.jobs.newest(status, _JOBS)}
 
 
 @dataclass(frozen=True, slots=True)

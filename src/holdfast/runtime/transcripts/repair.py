@@ -44,7 +44,7 @@ class RepairTranscript(Read[_PreparedCheck, MemoryTranscriptRepairReport]):
     def apply(self, reader: Reader, prepared: _PreparedCheck) -> MemoryTranscriptRepairReport:
         thread = self.address.resolve(reader)
         most = self.governance.budget.transcript.repair_issues
-        found = reader.check_transcript(thread, most + 1)
+        found = reader.transcripts.check(thread, most + 1)
         issues, cut = clip_items(found.issues, most)
         summary = f"{len(issues)} issues in {found.checked_turns} turns and {found.checked_derived_refs} references"
         return MemoryTranscriptRepairReport(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, Grant, check_view
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.lifecycle import (
@@ -18,7 +19,6 @@ from holdfast.domain.lifecycle import (
     admit,
     checked_mode,
 )
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.redaction import RedactedSlice, redact_turns
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptExportReport,
@@ -28,7 +28,6 @@ from holdfast.domain.runtime_api.transcripts import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import MAX_SEQUENCE, View, checked_member, citation
-from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidCursor
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
@@ -88,7 +87,7 @@ def _load_page(reader: Reader, wanted: TranscriptPageQuery) -> _TranscriptPage:
     thread = wanted.address.resolve(reader)
     after = 0 if wanted.cursor is None else resolve_cursor(reader, thread, wanted.cursor)
     limit = min(wanted.limit, budget.page_size)
-    turns = reader.turns(thread, after, limit + 1)
+    turns = reader.transcripts.turns(thread, after, limit + 1)
     shown = redact_turns(turns[:limit], wanted.view, budget)
     more = len(turns) > limit
     cursor = f"{turns[limit - 1].sequence}:{turns[limit - 1].id}" if more else None
@@ -99,7 +98,7 @@ def resolve_cursor(reader: Reader, thread: Scope, cursor: str) -> int:
     """Decode a cursor to the sequence a page starts after. It must name a turn of this conversation."""
     number, _, turn_id = cursor.partition(":")
     if turn_id and number.isascii() and number.isdigit() and 0 < (sequence := int(number[:20])) <= MAX_SEQUENCE:
-        found = reader.turn_states(thread, sequence - 1, 1)
+        found = reader.transcripts.turn_states(thread, sequence - 1, 1)
         if found and (found[0].sequence, found[0].id) == (sequence, turn_id):
             return sequence
     raise InvalidCursor(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.domain.access import Grant, readable_partitions
+from holdfast.domain.checks import checked_instance, checked_text
 from holdfast.domain.conditions import ModelContextCondition
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
@@ -15,8 +16,6 @@ from holdfast.domain.profiles import Pressure, pressure_of
 from holdfast.domain.results import Hit
 from holdfast.domain.runtime_api.retrieval import RecalledRecord, ToolRegistryRef
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
-from holdfast.domain.type_checks import checked_instance
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, SearchOptions
 from holdfast.runtime.gate import Core

@@ -8,8 +8,9 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action, Grant, check_view
 from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
+from holdfast.domain.checks import checked_flag
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import EventId, OperationId
@@ -23,7 +24,6 @@ from holdfast.domain.lifecycle import (
     checked_mode,
 )
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Status
-from holdfast.domain.numbers import checked_flag
 from holdfast.domain.runtime_api.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
 from holdfast.domain.scope import Scope
 from holdfast.domain.space_file import (
@@ -34,7 +34,6 @@ from holdfast.domain.space_file import (
     verify_space_file,
 )
 from holdfast.domain.transcript_turns import View
-from holdfast.domain.view_access import check_view
 from holdfast.errors import InvalidInput
 from holdfast.loops import run_in_thread
 from holdfast.ports import Reader, Transaction
@@ -136,7 +135,7 @@ class _SpaceExport:
         self._reader = reader
         self._private = verb.include_private
         self._at = prepared.started_at
-        counts = reader.counts(prepared.core.embedder.fingerprint, prepared.core.analyzer.version)
+        counts = reader.maintenance.counts(prepared.core.embedder.fingerprint, prepared.core.analyzer.version)
         self._total = counts["messages"] + counts["memories"]
         self._done = 0
 
@@ -156,7 +155,7 @@ class _SpaceExport:
         view = View.RAW_OWNER_ONLY if self._private else View.EXPORT
         for thread in self._threads():
             after = 0
-            while turns := self._reader.turns(thread, after, _PAGE):
+            while turns := self._reader.transcripts.turns(thread, after, _PAGE):
                 after = turns[-1].sequence
                 archived, withheld = archive_turns(self._reader, thread, turns, view)
                 self.messages += sum(len(turn.messages) for turn in archived)
@@ -167,15 +166,15 @@ class _SpaceExport:
     def _threads(self) -> list[Scope]:
         """All conversations, in the same order in every store. Holds their names in memory, not their content."""
         found: list[Scope] = []
-        while page := self._reader.threads(found[-1] if found else None, _PAGE):
+        while page := self._reader.transcripts.threads(found[-1] if found else None, _PAGE):
             found += [summary.thread for summary in page]
         return sorted(found, key=lambda thread: (thread.partition, sorted(thread.given().items())))
 
     def _memories(self) -> Iterator[ArchivedMemory]:
         after = ""
-        while page := self._reader.memories(after, _PAGE):
+        while page := self._reader.records.memories(after, _PAGE):
             after = page[-1][0].id
-            links = self._reader.links([revisions[0].id for revisions in page]) if self._private else {}
+            links = self._reader.records.links([revisions[0].id for revisions in page]) if self._private else {}
             for revisions in page:
                 if self._private or _is_public(revisions):
                     yield archive_memory(revisions, links)
@@ -183,14 +182,14 @@ class _SpaceExport:
 
     def _resources(self) -> Iterator[Archived]:
         before: str | None = None
-        while page := self._reader.resources(before, _PAGE):
+        while page := self._reader.resources.page(before, _PAGE):
             before = page[-1].id
             yield from map(archive_resource, page)
 
     def _aliases(self) -> Iterator[Archived]:
-        for partition in sorted(self._reader.partitions()):
+        for partition in sorted(self._reader.index.partitions()):
             after = b""
-            while page := self._reader.aliases(partition, after, _PAGE):
+            while page := self._reader.aliases.page(partition, after, _PAGE):
                 after = page[-1].key
                 for kept in page:
                     yield ArchivedAlias(kept.thread, kept.key.hex(), kept.trusted, kept.recorded_at)

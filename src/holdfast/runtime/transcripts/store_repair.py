@@ -44,14 +44,14 @@ class _StoreExamination:
 
 
 def _examine(reader: Reader, core: Core) -> _StoreExamination:
-    _, findings = reader.integrity(core.embedder.fingerprint)
+    _, findings = reader.maintenance.integrity(core.embedder.fingerprint)
     threads: list[ThreadIssues] = []
     turns = issues = 0
     after: Scope | None = None
-    while page := reader.threads(after, _PAGE):
+    while page := reader.transcripts.threads(after, _PAGE):
         after = page[-1].thread
         for summary in page:
-            check = reader.check_transcript(summary.thread, max(_MOST_ISSUES - issues, 1))
+            check = reader.transcripts.check(summary.thread, max(_MOST_ISSUES - issues, 1))
             turns += check.checked_turns
             issues += len(check.issues)
             if check.issues and issues <= _MOST_ISSUES:
@@ -84,7 +84,7 @@ class ExamineStore(Read[tuple[Core, datetime], StoreRepair]):
     def apply(self, reader: Reader, prepared: tuple[Core, datetime]) -> StoreRepair:
         core, now = prepared
         found = _examine(reader, core)
-        return _report(found, reader.mendable(now, found.keep), applied=False)
+        return _report(found, reader.maintenance.count_repairs(now, found.keep), applied=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class RepairStore(Write[_PreparedRepair, StoreRepair]):
 
     def apply(self, transaction: Transaction, prepared: _PreparedRepair) -> StoreRepair:
         core, found = prepared.core, prepared.found
-        done = transaction.mend(prepared.at, found.keep)
+        done = transaction.maintenance.repair(prepared.at, found.keep)
         if done[RepairAction.REINDEX]:
             self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
         details: dict[str, str | int | None] = {"operation": "repair"}

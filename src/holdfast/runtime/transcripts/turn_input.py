@@ -8,14 +8,12 @@ from datetime import datetime
 from typing import TypeVar
 
 from holdfast.domain import ids
+from holdfast.domain.checks import check_metadata, checked_instance, checked_instances, checked_text, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.metadata import check_metadata
-from holdfast.domain.numbers import checked_whole
 from holdfast.domain.runtime_api.transcripts import TurnMessage
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.transcript import Draft, Role
 from holdfast.domain.transcript_turns import (
     MAX_TURN_HOST_REFS,
@@ -26,7 +24,6 @@ from holdfast.domain.transcript_turns import (
     Utterance,
     checked_member,
 )
-from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
 from holdfast.runtime.gate import Core
 from holdfast.runtime.indexing import IndexedText
@@ -170,7 +167,7 @@ def queue_indexing(transaction: Transaction, core: Core, scope: Scope, waiting: 
     """Queue jobs that make the missing vectors of these messages."""
     now = core.clock.now()
     return tuple(
-        transaction.enqueue(
+        transaction.jobs.enqueue(
             JobId(core.ids.new(ids.JOB)),
             NewJob(JobKind.INDEX, scope, tuple(waiting[start : start + _JOB_MESSAGES])),
             now,

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.candidates import TARGETS, CandidatePrivacy
+from holdfast.domain.checks import checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import OperationId, checked_id
@@ -24,10 +25,8 @@ from holdfast.domain.runtime_api.writing import (
     TranscriptEvidenceRef,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.text import checked_text
 from holdfast.domain.times import checked_time
 from holdfast.domain.transcript_turns import Authority, checked_member
-from holdfast.domain.type_checks import checked_instance, checked_instances
 from holdfast.errors import AliasNotTrusted, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing

@@ -11,8 +11,7 @@ import numpy as np
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.ports import Purpose
-from holdfast.search.analyzer import TextAnalyzer
-from holdfast.search.postings import unpack_terms
+from holdfast.search.analyzer import TextAnalyzer, unpack_terms
 
 
 class FakeEmbedder:

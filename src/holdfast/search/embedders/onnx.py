@@ -21,7 +21,7 @@ from tokenizers import Encoding, Tokenizer
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
-from holdfast.pool import ThreadPool
+from holdfast.loops import ThreadPool
 from holdfast.ports import Purpose
 from holdfast.search.embedders.static import file_hash
 

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from holdfast.domain.scope import Partition
 from holdfast.stores.postgres.locks import partition_key, space_key
 from holdfast.stores.postgres.pipeline import StatementPipeline, StatementResult
-from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sql.write_scope import RowIdCache
 
 
 class PostgresSession:

@@ -17,18 +17,18 @@ from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
-from holdfast.loops import run_in_thread
-from holdfast.pool import ThreadPool
+from holdfast.loops import ThreadPool, run_in_thread
 from holdfast.ports import Reader, Transaction
-from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.postgres import nearest
 from holdfast.stores.postgres.connection import CONNECT_SECONDS, Connector, RetryDeadline
 from holdfast.stores.postgres.errors import FailureKind, classify_error, translate_error
 from holdfast.stores.postgres.location import parse_location
-from holdfast.stores.postgres.reader import PostgresReader
+from holdfast.stores.postgres.reader import PostgresReadScope
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.postgres.writer import Writers
+from holdfast.stores.sql.reader import SqlReader
+from holdfast.stores.writer_queue import PendingResult
 
 T = TypeVar("T")
 log = logging.getLogger("holdfast.store")
@@ -70,7 +70,7 @@ class PostgresStore:
         if not self._writers.audit(operation):
             await run_in_thread(self._writers.wait_for_room)
 
-    async def audited(self) -> None:
+    async def wait_for_audits(self) -> None:
         if self._writers.owes_audits:
             await self._writers.submit(storewide_grant(), lambda transaction: None)
 
@@ -217,7 +217,7 @@ class _Read(_ReaderTask):
 
     def run(self, session: PostgresSession) -> None:
         with session.transaction(_BEGIN):
-            self.outcome = self._work(PostgresReader(session, self._grant))
+            self.outcome = self._work(SqlReader(PostgresReadScope(session, self._grant)))
             # The caller need not wait for the end of the snapshot.
             self.wake_caller()
             session.execute("ROLLBACK")

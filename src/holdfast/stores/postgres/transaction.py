@@ -8,28 +8,46 @@ from holdfast.domain.scope import Partition
 from holdfast.stores.postgres.commit_outcome import CommitProof
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.session import PostgresSession
+from holdfast.stores.sql.grant_scope import Lazy
+from holdfast.stores.sql.operations import SqlOperationWriter
 from holdfast.stores.sql.transaction import SqlTransaction
+from holdfast.stores.sql.write_scope import WriteScope
 
 
-class PostgresTransaction(SqlTransaction):
-    """Implements `ports.Transaction`. `recorded` is the later proof of its commit."""
+class PostgresWriteScope(WriteScope):
+    """`proof` is the later proof of the commit: the row of the last operation that was written."""
 
-    dialect = POSTGRES
+    __slots__ = ("_session", "proof")
 
     def __init__(self, session: PostgresSession, grant: Grant) -> None:
-        super().__init__(session, grant, session.known)
-        self.session = session
-        self.recorded: CommitProof | None = None
+        super().__init__(session, grant, POSTGRES, session.known)
+        self._session = session
+        self.proof: CommitProof | None = None
 
     def enter(self, partition: Partition) -> bool:
-        self.session.lock_space(partition.space)
-        return self.session.lock_partition(partition)
+        self._session.lock_space(partition.space)
+        return self._session.lock_partition(partition)
 
-    def record(self, operation: Operation) -> None:
-        super().record(operation)
-        self.recorded = CommitProof(operation.id)
+
+class PostgresOperationWriter(SqlOperationWriter):
+    _scope: PostgresWriteScope
+
+    def add(self, operation: Operation) -> None:
+        super().add(operation)
+        self._scope.proof = CommitProof(operation.id)
 
     def settle(self, operation: Operation) -> None:
         super().settle(operation)
         # An earlier transaction recorded it.
-        self.recorded = CommitProof(operation.id, settled=True)
+        self._scope.proof = CommitProof(operation.id, settled=True)
+
+
+class PostgresTransaction(SqlTransaction):
+    """Implements `ports.Transaction`."""
+
+    operations = Lazy(PostgresOperationWriter)
+    scope: PostgresWriteScope
+
+    def __init__(self, session: PostgresSession, grant: Grant) -> None:
+        self.scope = PostgresWriteScope(session, grant)
+        self.session = session

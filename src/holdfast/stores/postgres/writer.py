@@ -20,16 +20,14 @@ from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed, StoreError
 from holdfast.failpoints import reach
-from holdfast.stores.audit_buffer import AuditBuffer
-from holdfast.stores.pending_result import PendingResult
 from holdfast.stores.postgres.commit_outcome import CommitProof, InDoubtTransaction, was_committed
 from holdfast.stores.postgres.connection import Connector, RetryDeadline
 from holdfast.stores.postgres.errors import FailureKind, classify_error, translate_error
 from holdfast.stores.postgres.locks import partitions_to_lock, space_to_lock
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
-from holdfast.stores.sql.operation_log import record_operation
-from holdfast.stores.writer_queue import WriterQueue
+from holdfast.stores.sql.operations import record_operation
+from holdfast.stores.writer_queue import AuditBuffer, PendingResult, WriterQueue
 
 # PostgreSQL keeps track of this many savepoints cheaply.
 MAX_BATCH = 50
@@ -230,7 +228,7 @@ class _Lane:
             except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
                 request.error = error
                 session.roll_back_to(held)
-        request.recorded = transaction.recorded
+        request.recorded = transaction.scope.proof
 
     def _discard(self) -> None:
         if self._session is not None:

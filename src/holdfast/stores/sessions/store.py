@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
+from holdfast.domain.checks import MAX_QUERY_CHARS
 from holdfast.domain.reference_message import one_line
 from holdfast.domain.scope import check_part
 from holdfast.domain.sessions import NewSessionEvent, SessionEvent, SessionHit, SessionSummary
-from holdfast.domain.text import MAX_QUERY_CHARS
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput, StoreClosed

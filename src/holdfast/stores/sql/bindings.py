@@ -16,7 +16,7 @@ from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, Revisi
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import as_json
 from holdfast.stores.sql.dialect import insert_statement
-from holdfast.stores.sql.pagination import PageReader
+from holdfast.stores.sql.grant_scope import SqlRepository
 
 _COLUMNS = (
     "id", "space", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",
@@ -53,18 +53,22 @@ def _values(binding: Binding) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-class BindingReader(PageReader):
-    """The part of `ports.Reader` that is about bindings. Any grant in a space may read them."""
+class SqlBindingReader(SqlRepository):
+    """Implements `BindingReader`."""
 
-    def bindings(self, keys: Collection[str] | None = None) -> Sequence[Binding]:
+    def find_all(self, keys: Collection[str] | None = None) -> Sequence[Binding]:
         own, values = self._named_only("x.key", keys)
         found = self._db.execute(f"{_SELECT} AND {own} ORDER BY x.key, x.space", values).fetchall()
         if not found and self._is_unwritten():
-            return [] if keys is not None and DEFAULT_BINDING not in keys else [first_binding(self._grant.scope.space)]
+            return (
+                []
+                if keys is not None and DEFAULT_BINDING not in keys
+                else [first_binding(self._scope.grant.scope.space)]
+            )
         return [_binding(row) for row in found]
 
     def targets(self, of: Collection[str] | None = None) -> Sequence[Target]:
-        space = self._grant.scope.space
+        space = self._scope.grant.scope.space
         own, values = self._named_only("x.target_id", of)
         found = self._db.execute(
             f"SELECT x.kind, x.target_id, x.binding_key FROM binding_targets x WHERE {own}"
@@ -77,32 +81,26 @@ class BindingReader(PageReader):
 
     def _named_only(self, column: str, named: Collection[str] | None) -> tuple[str, list[Any]]:
         """Build the condition for rows of the space; only those with these names, if any are given."""
-        own, values = self._in_any_space()
+        own, values = self._scope.in_any_space()
         if not named:
             return (own, values) if named is None else ("1 = 0", [])
-        among, names = self.dialect.among(column, sorted(named))
+        among, names = self._scope.dialect.among(column, sorted(named))
         return f"{own} AND {among}", [*values, *names]
 
     def _is_unwritten(self) -> bool:
         """True if the space never had a stored binding."""
-        if self._grant.everywhere:
+        if self._scope.grant.everywhere:
             return False
-        there = self._db.execute("SELECT 1 FROM bindings WHERE space = ? LIMIT 1", (self._grant.scope.space,))
+        there = self._db.execute("SELECT 1 FROM bindings WHERE space = ? LIMIT 1", (self._scope.grant.scope.space,))
         return there.fetchone() is None
 
 
-class BindingWriter(BindingReader):
-    """The part of `ports.Transaction` that is about bindings; needs a grant over the whole space."""
+class SqlBindingWriter(SqlBindingReader):
+    """Implements `BindingWriter`."""
 
-    def _governed(self) -> str:
-        """Return the grant's space; refuse a grant that is not over the whole of it."""
-        if self._grant.partitions is not None or self._grant.everywhere:
-            raise AccessDenied("the grant is not over one whole space")
-        return self._grant.scope.space
-
-    def _begun(self, at: datetime | None) -> str:
+    def _store_default(self, at: datetime | None) -> str:
         """Store the default binding if the space never had one; return the space."""
-        space = self._governed()
+        space = self._scope.whole_space()
         if self._is_unwritten():
             first = _values(first_binding(space))
             moment = rows.micros(at)
@@ -110,17 +108,17 @@ class BindingWriter(BindingReader):
             self._db.execute(_SET_TARGET, (space, TargetKind.COMPANY, space, DEFAULT_BINDING))
         return space
 
-    def add_binding(self, binding: Binding) -> None:
-        if binding.space != self._governed():
+    def add(self, binding: Binding) -> None:
+        if binding.space != self._scope.whole_space():
             raise AccessDenied("the grant does not reach the bindings of this space")
-        self._begun(binding.created_at)
+        self._store_default(binding.created_at)
         if self._db.execute(_ADD, _values(binding)).rowcount != 1:
             raise BindingExists(f"the company already has a binding {binding.key!r}; change it, or choose another key")
 
-    def put_binding(self, binding: Binding) -> None:
-        if binding.space != self._governed():
+    def replace(self, binding: Binding) -> None:
+        if binding.space != self._scope.whole_space():
             raise AccessDenied("the grant does not reach the bindings of this space")
-        space = self._begun(binding.updated_at)
+        space = self._store_default(binding.updated_at)
         updated = self._db.execute(
             "UPDATE bindings SET provider = ?, config = ?, hooks = ?, enabled = ?, revision = ?, updated_at = ?"
             " WHERE space = ? AND key = ? AND deleted_at IS NULL AND revision = ?",
@@ -131,8 +129,8 @@ class BindingWriter(BindingReader):
         if updated.rowcount != 1:
             raise RevisionConflict(f"the binding {binding.key!r} was changed meanwhile; read it again and decide anew")
 
-    def remove_binding(self, key: str, at: datetime) -> None:
-        space = self._begun(at)
+    def remove(self, key: str, at: datetime) -> None:
+        space = self._store_default(at)
         # Erase the configuration, which names addresses and secrets.
         removed = self._db.execute(
             "UPDATE bindings SET deleted_at = ?, config = '{}' WHERE space = ? AND key = ? AND deleted_at IS NULL",
@@ -143,7 +141,7 @@ class BindingWriter(BindingReader):
         self._db.execute("DELETE FROM binding_targets WHERE space = ? AND binding_key = ?", (space, key))
 
     def set_target(self, target: Target) -> None:
-        space = self._begun(None)
+        space = self._store_default(None)
         if target.kind is TargetKind.COMPANY and target.target_id != space:
             raise AccessDenied("the grant does not reach this company")
         there = self._db.execute(f"{_SELECT} AND x.space = ? AND x.key = ?", (space, target.binding_key))
@@ -152,7 +150,7 @@ class BindingWriter(BindingReader):
         self._db.execute(_SET_TARGET, (space, target.kind, target.target_id, target.binding_key))
 
     def clear_target(self, kind: TargetKind, target_id: str) -> bool:
-        space = self._begun(None)
+        space = self._store_default(None)
         cleared = self._db.execute(
             "DELETE FROM binding_targets WHERE space = ? AND kind = ? AND target_id = ?", (space, kind, target_id)
         )

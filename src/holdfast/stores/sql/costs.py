@@ -12,9 +12,9 @@ from holdfast.domain.ids import CostEventId, FinanceEventId, OperationId
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.bindings import BindingReader, BindingWriter
 from holdfast.stores.sql.control_rows import as_json, usage_entry, usage_of
-from holdfast.stores.sql.pagination import PageQuery
+from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.pagination import PageQuery, read_newest
 
 _COST_COLUMNS = (
     "id", "space", "operation_id", "binding", "scope", "agent", "project", "issue", "run", "provider", "model", "day",
@@ -74,37 +74,37 @@ def _finance(row: Sequence[Any]) -> FinanceEvent:
     )
 
 
-class CostReader(BindingReader):
-    """The part of `ports.Reader` that is about costs. Any grant in a space may read its prices."""
+class SqlCostReader(SqlRepository):
+    """Implements `CostReader`."""
 
     def prices(self) -> Sequence[Price]:
-        own, values = self._in_any_space()
+        own, values = self._scope.in_any_space()
         found = self._db.execute(
             f"SELECT {', '.join(_PRICE_COLUMNS[1:])} FROM prices x WHERE {own} ORDER BY x.provider, x.model", values
         )
         return [Price(*row) for row in found]
 
-    def cost_events_page(self, before: str | None, limit: int) -> Sequence[CostEvent]:
-        query = PageQuery(self._in_own_space())
-        return [_cost(row) for row in self._newest("cost_events", _COST_READ, query, (), before, limit)]
+    def page(self, before: str | None, limit: int) -> Sequence[CostEvent]:
+        query = PageQuery(self._scope.in_own_space())
+        return [_cost(row) for row in read_newest(self._scope, "cost_events", _COST_READ, query, (), before, limit)]
 
-    def finance_events_page(self, before: str | None, limit: int) -> Sequence[FinanceEvent]:
-        query = PageQuery(self._in_own_space())
+    def finance_page(self, before: str | None, limit: int) -> Sequence[FinanceEvent]:
+        query = PageQuery(self._scope.in_own_space())
         columns = ", ".join(_FINANCE_COLUMNS)
-        return [_finance(row) for row in self._newest("finance_events", columns, query, (), before, limit)]
+        return [_finance(row) for row in read_newest(self._scope, "finance_events", columns, query, (), before, limit)]
 
-    def cost_summary(self, group: CostGroup, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
+    def summary(self, group: CostGroup, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
         tokens = ", ".join(_sum_expression(f"x.{column}") for column in _SUMMED)
-        lines = self._summed(f"x.{group.value}", tokens, "cost_events", since, until)
+        lines = self._sum(f"x.{group.value}", tokens, "cost_events", since, until)
         return sorted(lines, key=_by_day) if group is CostGroup.DAY else sorted(lines, key=_by_amount)
 
     def finance_summary(self, since: datetime | None, until: datetime | None) -> Sequence[CostLine]:
-        return sorted(self._summed("x.provider", "0, 0, 0, 0", "finance_events", since, until), key=_by_amount)
+        return sorted(self._sum("x.provider", "0, 0, 0, 0", "finance_events", since, until), key=_by_amount)
 
-    def _summed(
+    def _sum(
         self, name: str, tokens: str, table: str, since: datetime | None, until: datetime | None
     ) -> list[CostLine]:
-        within, values = self._in_own_space()
+        within, values = self._scope.in_own_space()
         for condition, at in (("x.occurred_at >= ?", since), ("x.occurred_at < ?", until)):
             if at is not None:
                 within += f" AND {condition}"
@@ -120,13 +120,13 @@ def _by_amount(line: CostLine) -> tuple[int, bool, str, str]:
     return -line.amount_micros, line.name is None, line.name or "", line.currency
 
 
-class CostWriter(CostReader, BindingWriter):
-    """The part of `ports.Transaction` that is about costs."""
+class SqlCostWriter(SqlCostReader):
+    """Implements `CostWriter`."""
 
-    def add_cost(self, event: CostEvent) -> None:
+    def add(self, event: CostEvent) -> None:
         scope, usage = event.scope, event.usage
         # Costs belong to the company, whichever partition the call was for.
-        if not (self._grant.everywhere or scope.space == self._grant.scope.space):
+        if not (self._scope.grant.everywhere or scope.space == self._scope.grant.scope.space):
             raise AccessDenied("the grant does not reach the costs of this space")
         values = (
             event.id, scope.space, event.operation_id, event.binding, rows.scope_json(scope), scope.agent,
@@ -135,17 +135,17 @@ class CostWriter(CostReader, BindingWriter):
             usage.output_tokens, usage.embedding_tokens, event.amount_micros, event.currency, int(event.estimated),
             to_micros(event.occurred_at), as_json(usage_entry(usage)),
         )  # fmt: skip
-        self.dialect.insert(self._db, "cost_events", _COST_COLUMNS, [values])
+        self._scope.dialect.insert(self._db, "cost_events", _COST_COLUMNS, [values])
 
     def add_finance(self, event: FinanceEvent) -> None:
-        if event.space != self._governed():
+        if event.space != self._scope.whole_space():
             raise AccessDenied("the grant does not reach the costs of this space")
         values = (
             event.id, event.space, event.kind, event.description, event.amount_micros, event.currency,
             to_micros(event.occurred_at), event.binding, event.provider, event.external_invoice_id,
             int(event.estimated),
         )  # fmt: skip
-        self.dialect.insert(self._db, "finance_events", _FINANCE_COLUMNS, [values])
+        self._scope.dialect.insert(self._db, "finance_events", _FINANCE_COLUMNS, [values])
 
     def put_price(self, price: Price) -> None:
         changed = ", ".join(f"{column} = excluded.{column}" for column in _PRICE_COLUMNS[3:])
@@ -153,13 +153,14 @@ class CostWriter(CostReader, BindingWriter):
             f"INSERT INTO prices ({', '.join(_PRICE_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             f" ON CONFLICT (space, provider, model) DO UPDATE SET {changed}",
             (
-                self._governed(), price.provider, price.model, price.currency, price.input_micros,
+                self._scope.whole_space(), price.provider, price.model, price.currency, price.input_micros,
                 price.cached_input_micros, price.output_micros, price.embedding_micros,
             ),
         )  # fmt: skip
 
     def remove_price(self, provider: str, model: str) -> bool:
         removed = self._db.execute(
-            "DELETE FROM prices WHERE space = ? AND provider = ? AND model = ?", (self._governed(), provider, model)
+            "DELETE FROM prices WHERE space = ? AND provider = ? AND model = ?",
+            (self._scope.whole_space(), provider, model),
         )
         return removed.rowcount == 1

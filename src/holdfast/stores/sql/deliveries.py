@@ -30,7 +30,8 @@ from holdfast.stores.sql.control_rows import (
     source_of,
 )
 from holdfast.stores.sql.dialect import NewRows, insert_statement
-from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, PageReader
+from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, read_newest
 
 FORGOTTEN = "forgotten"
 # Has a payload, or a digest that could identify it.
@@ -82,46 +83,46 @@ def _details(delivery: Delivery) -> str:
     )
 
 
-class DeliveryReader(PageReader):
-    """The part of `ports.Reader` that is about deliveries."""
+class SqlDeliveryReader(SqlRepository):
+    """Implements `DeliveryReader`."""
 
     def _at_home(self) -> tuple[str, list[Any]]:
         """Build the condition for deliveries of the space; for a narrower grant, of the partitions that it reaches."""
-        space, values = self._in_any_space()
-        if self._grant.partitions is None:
+        space, values = self._scope.in_any_space()
+        if self._scope.grant.partitions is None:
             return space, values
-        homes, named = self.dialect.among("x.home", sorted(_home(each) for each in self._grant.partitions))
+        homes, named = self._scope.dialect.among("x.home", sorted(_home(each) for each in self._scope.grant.partitions))
         return f"{space} AND {homes}", [*values, *named]
 
-    def _one_delivery(self, condition: str, *values: Any) -> Delivery | None:
+    def _find_one(self, condition: str, *values: Any) -> Delivery | None:
         reach, named = self._at_home()
         row = self._db.execute(
             f"SELECT {_READ} FROM deliveries x WHERE {reach} AND {condition}", [*named, *values]
         ).fetchone()
         return _delivery(row) if row else None
 
-    def delivery(self, delivery_id: str) -> Delivery | None:
-        return self._one_delivery("x.id = ?", delivery_id)
+    def find(self, delivery_id: str) -> Delivery | None:
+        return self._find_one("x.id = ?", delivery_id)
 
-    def dead_deliveries(self, delivery_ids: Collection[str]) -> frozenset[str]:
+    def dead_letters(self, delivery_ids: Collection[str]) -> frozenset[str]:
         reach, values = self._at_home()
         return frozenset(
             row[0]
-            for condition, named in self._among("x.id", list(delivery_ids))
+            for condition, named in self._scope.among("x.id", list(delivery_ids))
             for row in self._db.execute(
                 f"SELECT x.id FROM deliveries x WHERE {reach} AND {condition} AND x.status = 'dead'",
                 [*values, *named],
             )
         )
 
-    def delivery_of(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
+    def find_by_hook(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
         place = scope.partition
-        return self._one_delivery(
+        return self._find_one(
             "x.space = ? AND x.destination = ? AND x.hook_id = ? AND x.home = ?",
             place.space, to, hook_id, _home(place),
         )  # fmt: skip
 
-    def payload_of(self, delivery_id: str) -> SourcePayload | None:
+    def payload(self, delivery_id: str) -> SourcePayload | None:
         reach, values = self._at_home()
         row = self._db.execute(
             f"SELECT t.text FROM deliveries x JOIN texts t ON t.number = x.payload WHERE {reach} AND x.id = ?",
@@ -129,16 +130,16 @@ class DeliveryReader(PageReader):
         ).fetchone()
         return payload_of(row[0]) if row else None
 
-    def deliveries_page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
-        query = PageQuery(self._within_scope_of("x", self._at_home()))
+    def page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
+        query = PageQuery(self._scope.within_scope_of("x", self._at_home()))
         query.require(destination=wanted.to, kind=wanted.kind, source_kind=wanted.source_kind, status=wanted.status)
-        return [_delivery(row) for row in self._newest("deliveries", _READ, query, _LEADS, before, limit)]
+        return [_delivery(row) for row in read_newest(self._scope, "deliveries", _READ, query, _LEADS, before, limit)]
 
-    def _doomed_deliveries(self, target: ForgetTarget) -> list[str]:
+    def plan_forget(self, target: ForgetTarget) -> list[str]:
         """Return the deliveries that the target names and that have a payload or its digest."""
         if target.ids:
             return []
-        within, values = self._within_scope_of("x", self._at_home())
+        within, values = self._scope.within_scope_of("x", self._at_home())
         if target.source:
             found = self._db.execute(
                 f"SELECT x.id, x.details FROM deliveries x WHERE {within} AND {_CARRIED} ORDER BY x.id", values
@@ -147,7 +148,7 @@ class DeliveryReader(PageReader):
         part = "conversation" if target.conversation else "subject"
         found = self._db.execute(
             f"SELECT x.id FROM deliveries x WHERE {within} AND {_CARRIED}"
-            f" AND {self.dialect.part_of('x.scope', part)} = ? ORDER BY x.id",
+            f" AND {self._scope.dialect.part_of('x.scope', part)} = ? ORDER BY x.id",
             [*values, getattr(target, part)],
         )
         return [row[0] for row in found]
@@ -157,13 +158,13 @@ def _names_source(source: dict[str, Any], what: str) -> bool:
     return any(source.get(part) == what for part in _OF_SOURCE)
 
 
-class DeliveryWriter(DeliveryReader):
-    """The part of `ports.Transaction` that is about deliveries."""
+class SqlDeliveryWriter(SqlDeliveryReader):
+    """Implements `DeliveryWriter`."""
 
-    def add_delivery(self, new: NewDelivery) -> Delivery:
+    def add(self, new: NewDelivery) -> Delivery:
         delivery = new.delivery
         partition = delivery.scope.partition
-        if not self._grant.reaches(partition):
+        if not self._scope.grant.reaches(partition):
             raise AccessDenied("the grant does not reach this scope")
         details = _details(delivery)
         values = (
@@ -173,7 +174,7 @@ class DeliveryWriter(DeliveryReader):
             rows.micros(delivery.updated_at),
         )  # fmt: skip
         if self._db.execute(_ADD, values).rowcount != 1:
-            existing = self.delivery_of(delivery.to, delivery.hook.hook_id, delivery.scope)
+            existing = self.find_by_hook(delivery.to, delivery.hook.hook_id, delivery.scope)
             assert existing is not None
             return existing
         if new.payload is not None:
@@ -181,17 +182,17 @@ class DeliveryWriter(DeliveryReader):
         return delivery
 
     def _carry(self, space: str, delivery_id: str, payload: SourcePayload) -> None:
-        drawn = self.dialect.reserve_numbers(self._db, 1)
-        number = self.dialect.add_text(self._db, drawn, NewRows(("text",), [(payload_json(payload),)]))
+        drawn = self._scope.dialect.reserve_numbers(self._db, 1)
+        number = self._scope.dialect.add_text(self._db, drawn, NewRows(("text",), [(payload_json(payload),)]))
         self._db.execute("UPDATE deliveries SET payload = ? WHERE space = ? AND id = ?", (number, space, delivery_id))
 
-    def resume_delivery(self, delivery_id: DeliveryId, new: NewDelivery) -> bool:
+    def resume(self, delivery_id: DeliveryId, new: NewDelivery) -> bool:
         delivery = new.delivery
-        existing = self.delivery(delivery_id)
+        existing = self.find(delivery_id)
         # A forgotten delivery has no digest to compare: it stays as it is.
         if existing is None or not existing.digest or existing.digest != delivery.digest:
             return False
-        resumed = self._change_delivery(
+        resumed = self._update(
             delivery_id,
             "status = ?, updated_at = ?, reason = ?, operation_id = ?, attempts = ?, details = ?",
             [
@@ -208,7 +209,7 @@ class DeliveryWriter(DeliveryReader):
             self._carry(existing.scope.space, delivery_id, new.payload)
         return resumed
 
-    def end_delivery(
+    def end(
         self,
         delivery_id: DeliveryId,
         status: HookDeliveryStatus,
@@ -219,7 +220,7 @@ class DeliveryWriter(DeliveryReader):
         tried: bool,
     ) -> None:
         # A dead delivery may still be dropped, or turn out to be delivered; an ended one does not change.
-        changed = self._change_delivery(
+        changed = self._update(
             delivery_id,
             "status = ?, updated_at = ?, reason = ?, operation_id = coalesce(?, operation_id), attempts = attempts + ?",
             [status, to_micros(at), reason, operation_id, int(tried)],
@@ -231,21 +232,21 @@ class DeliveryWriter(DeliveryReader):
     def note_attempt(
         self, delivery_id: DeliveryId, at: datetime, reason: str | None, operation_id: OperationId | None
     ) -> None:
-        self._change_delivery(
+        self._update(
             delivery_id,
             "updated_at = ?, reason = ?, operation_id = coalesce(?, operation_id), attempts = attempts + 1",
             [to_micros(at), reason, operation_id],
             ("pending",),
         )
 
-    def revive_delivery(self, delivery_id: DeliveryId, at: datetime) -> bool:
-        return self._change_delivery(
+    def revive(self, delivery_id: DeliveryId, at: datetime) -> bool:
+        return self._update(
             delivery_id, "status = 'pending', updated_at = ?, reason = NULL", [to_micros(at)], ("dead",)
         )
 
-    def _change_delivery(self, delivery_id: str, changes: str, values: list[Any], statuses: Sequence[str]) -> bool:
+    def _update(self, delivery_id: str, changes: str, values: list[Any], statuses: Sequence[str]) -> bool:
         reach, named = self._at_home()
-        states, allowed = self.dialect.among("x.status", list(statuses))
+        states, allowed = self._scope.dialect.among("x.status", list(statuses))
         changed = self._db.execute(
             f"UPDATE deliveries AS x SET {changes} WHERE {reach} AND x.id = ? AND {states}",
             [*values, *named, delivery_id, *allowed],
@@ -253,24 +254,24 @@ class DeliveryWriter(DeliveryReader):
         return changed.rowcount == 1
 
     def _blank_payloads(self, delivery_ids: Sequence[str]) -> None:
-        own, values = self._in_any_space()
-        for condition, named in self._among("x.id", delivery_ids):
+        own, values = self._scope.in_any_space()
+        for condition, named in self._scope.among("x.id", delivery_ids):
             found = self._db.execute(
                 f"SELECT x.payload FROM deliveries x WHERE {own} AND {condition} AND x.payload IS NOT NULL",
                 [*values, *named],
             ).fetchall()
-            for among, numbers in self._among("number", [row[0] for row in found]):
-                self._db.execute(f"{self.dialect.blank_texts} WHERE {among}", numbers)
+            for among, numbers in self._scope.among("number", [row[0] for row in found]):
+                self._db.execute(f"{self._scope.dialect.blank_texts} WHERE {among}", numbers)
             self._db.execute(
                 f"UPDATE deliveries AS x SET payload = NULL WHERE {own} AND {condition} AND x.payload IS NOT NULL",
                 [*values, *named],
             )
 
-    def _bury_deliveries(self, delivery_ids: Sequence[str], at: int) -> None:
+    def forget(self, delivery_ids: Sequence[str], at: int) -> None:
         """Erase payloads and digests; drop deliveries that have not arrived."""
         self._blank_payloads(delivery_ids)
-        own, values = self._in_any_space()
-        for condition, named in self._among("x.id", delivery_ids):
+        own, values = self._scope.in_any_space()
+        for condition, named in self._scope.among("x.id", delivery_ids):
             self._db.execute(
                 "UPDATE deliveries AS x SET digest = '',"
                 " reason = CASE WHEN x.status IN ('pending', 'dead', 'skipped') THEN ? ELSE x.reason END,"

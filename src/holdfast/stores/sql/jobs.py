@@ -1,25 +1,53 @@
-"""The job queue: jobs are claimed with a lease, and finished under a fencing token."""
+"""Background jobs: they are claimed with a lease, and finished under a fencing token."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from holdfast.domain.contract import LookupKeys, lookup_keys
-from holdfast.domain.ids import JobId
-from holdfast.domain.jobs import Cause, Job, JobKind, JobStatus, NewJob
+from holdfast.domain.ids import JOB, JobId
+from holdfast.domain.jobs import Cause, Job, JobFilter, JobKind, JobState, JobStatus, NewJob
 from holdfast.domain.times import to_micros
 from holdfast.errors import LeaseLost
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import cause_json
-from holdfast.stores.sql.reader import DUE, SqlReader
+from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest
+from holdfast.stores.sql.records.reader import SqlRecordReader
 
 # Idempotent kinds: one queued job is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
 # One job per partition is enough, queued or running.
 _ONE_PER_PARTITION = frozenset({JobKind.NEAREST})
+_ENDED = " AND x.status IN ('failed', 'cancelled')"
+_OPEN = " AND x.status IN ('queued', 'running')"
+_LEADS = (
+    LeadingIndex("jobs_run", ("run",)),
+    LeadingIndex("jobs_issue", ("issue",)),
+    LeadingIndex("jobs_agent", ("agent",)),
+    LeadingIndex("jobs_hook", ("hook",)),
+    LeadingIndex("jobs_project", ("project",)),
+    LeadingIndex("jobs_binding", ("binding",)),
+)
+# The index for each status. Succeeded jobs need none: nearly all jobs succeed.
+_BY_STATUS = {
+    JobState.FAILED: LeadingIndex("jobs_ended", ("status",), _ENDED),
+    JobState.CANCELLED: LeadingIndex("jobs_ended", ("status",), _ENDED),
+    JobState.QUEUED: LeadingIndex("jobs_due", ("status",), _OPEN),
+    JobState.RUNNING: LeadingIndex("jobs_due", ("status",), _OPEN),
+    JobState.STUCK: LeadingIndex("jobs_due", ("status",), _OPEN),
+}
+# A job created in the future was queued before the clock went back: it must not wait for the clock to catch up.
+# A lease that ends later than this was granted before the clock went back: it is void.
+_LONGEST_LEASE_MICROS = 3_600_000_000
+_DUE = (
+    "status IN ('queued', 'running')"
+    " AND CASE status WHEN 'queued' THEN run_after <= ? OR created_at > ? "
+    f" ELSE lease_until <= ? OR lease_until > ? + {_LONGEST_LEASE_MICROS} END"
+)
 
 
 def _cause_columns(cause: Cause | None) -> tuple[str | None, str | None, str | None]:
@@ -34,8 +62,77 @@ def _filter_columns(job: NewJob | Job) -> LookupKeys:
     return lookup_keys(job.scope, cause.source, cause.hook)
 
 
-class JobWriter(SqlReader):
-    """The part of `ports.Transaction` that is about jobs."""
+class SqlJobReader(SqlRepository):
+    """Implements `JobReader`."""
+
+    def find(self, job_id: str) -> Job | None:
+        within, values = self._scope.within_space()
+        row = self._db.execute(
+            f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.id = ?", [*values, job_id]
+        ).fetchone()
+        return rows.job(row) if row else None
+
+    def find_for_delivery(self, delivery_id: str) -> Job | None:
+        within, values = self._scope.within_space()
+        row = self._db.execute(
+            f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.kind = 'deliver' AND x.record_ids = ?{_OPEN}",
+            [*values, json.dumps([delivery_id])],
+        ).fetchone()
+        return rows.job(row) if row else None
+
+    def retried_ids(self, job_ids: Collection[str]) -> frozenset[str]:
+        within, values = self._scope.within_space()
+        return frozenset(
+            row[0]
+            for condition, named in self._scope.among("x.retry_of", list(job_ids))
+            for row in self._db.execute(
+                f"SELECT x.retry_of FROM jobs x WHERE {within} AND {condition}", [*values, *named]
+            )
+        )
+
+    def page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
+        if self._scope.grant.partitions is not None and not self._scope.partitions():
+            return []  # nothing was ever stored there
+        query = PageQuery(self._scope.within_space())
+        for part in ("agent", "project", "issue", "run", "binding", "hook"):
+            query.require(**{part: getattr(wanted, part)})
+        if wanted.kinds is not None:
+            query.equal["kind"] = sorted(wanted.kinds)
+        if wanted.state is JobState.STUCK:
+            query.require(status="running")
+            query.where("x.lease_until <= ?", to_micros(now))
+        elif wanted.state is not None:
+            query.require(status=wanted.state)
+        bound_times(self._scope, "jobs", JOB, query, "created_at", wanted.since, wanted.until)
+        leads = [*_LEADS, *([_BY_STATUS[wanted.state]] if wanted.state in _BY_STATUS else [])]
+        found = read_newest(self._scope, "jobs", rows.JOB_COLUMNS, query, leads, before, limit)
+        return [rows.job(row) for row in found]
+
+    def newest(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]:
+        within, values = self._scope.within_scope_of("j")
+        condition = "" if status is None else "AND j.status = ?"
+        found = self._db.execute(
+            f"SELECT {rows.JOB_COLUMNS} FROM jobs j WHERE {within} {condition} ORDER BY j.id DESC LIMIT ?",
+            [*values, *([] if status is None else [status]), limit],
+        )
+        return [rows.job(row) for row in found]
+
+    def counts(self) -> dict[str, int]:
+        within, values = self._scope.within_scope_of("j")
+        found = self._db.execute(f"SELECT j.status, count(*) FROM jobs j WHERE {within} GROUP BY j.status", values)
+        return dict(found.fetchall())
+
+    def has_due(self, now: datetime, kinds: frozenset[JobKind] | None = None) -> bool:
+        at = to_micros(now)
+        of_kind, named = ("TRUE", []) if kinds is None else self._scope.dialect.among("kind", sorted(kinds))
+        row = self._db.execute(
+            f"SELECT 1 FROM jobs WHERE {of_kind} AND ({_DUE}) LIMIT 1", [*named, at, at, at, at]
+        ).fetchone()
+        return row is not None
+
+
+class SqlJobWriter(SqlJobReader):
+    """Implements `JobWriter`."""
 
     def enqueue(self, job_id: JobId, job: NewJob, at: datetime) -> JobId:
         if job.kind in _ONE_AT_A_TIME:
@@ -49,7 +146,7 @@ class JobWriter(SqlReader):
         if job.kind in _ONE_PER_PARTITION:
             there = self._db.execute(
                 "SELECT id FROM jobs WHERE status IN ('queued', 'running') AND kind = ? AND partition_id = ?",
-                (job.kind, self._number_of(job.scope.partition)),
+                (job.kind, self._scope.number_of(job.scope.partition)),
             ).fetchone()
             if there:
                 return JobId(there[0])
@@ -65,7 +162,7 @@ class JobWriter(SqlReader):
             " run_after, total, agent, project, issue, run, binding, hook, cause)"
             " VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                job_id, job.kind, job.scope.space, self._number_of(job.scope.partition),
+                job_id, job.kind, job.scope.space, self._scope.number_of(job.scope.partition),
                 rows.scope_json(job.scope), json.dumps(job.record_ids), attempt, retry_of, to_micros(created_at),
                 to_micros(due), total, *_filter_columns(job), *_cause_columns(job.cause),
             ),
@@ -73,9 +170,10 @@ class JobWriter(SqlReader):
 
     def claim(self, kinds: frozenset[JobKind], now: datetime, lease: timedelta) -> Job | None:
         at = to_micros(now)
-        of_kind, named = self.dialect.among("kind", sorted(kinds))
+        dialect = self._scope.dialect
+        of_kind, named = dialect.among("kind", sorted(kinds))
         row = self._db.execute(
-            f"SELECT id FROM jobs WHERE {of_kind} AND ({DUE}) ORDER BY run_after, id LIMIT 1{self.dialect.skip_locked}",
+            f"SELECT id FROM jobs WHERE {of_kind} AND ({_DUE}) ORDER BY run_after, id LIMIT 1{dialect.skip_locked}",
             [*named, at, at, at, at],
         ).fetchone()
         if row is None:
@@ -88,7 +186,7 @@ class JobWriter(SqlReader):
         return rows.job(claimed)
 
     def extend(self, job: Job, now: datetime, lease: timedelta, done: int, total: int) -> None:
-        self._held(job, "lease_until = ?, done = ?, total = ?", to_micros(now + lease), done, total)
+        self._update_claimed(job, "lease_until = ?, done = ?, total = ?", to_micros(now + lease), done, total)
 
     def finish(self, job: Job, status: JobStatus, now: datetime, error: str | None = None) -> None:
         # Not every database can store NUL characters, which an error from outside may contain.
@@ -96,7 +194,7 @@ class JobWriter(SqlReader):
         # Most kinds report no progress: a job that succeeded has done everything.
         progress = ", done = total" if status is JobStatus.SUCCEEDED else ""
         changes = f"status = ?, finished_at = ?, lease_until = NULL, error = ?{progress}"
-        self._held(job, changes, status, to_micros(now), message)
+        self._update_claimed(job, changes, status, to_micros(now), message)
 
     def release(self, job: Job) -> None:
         self._db.execute(
@@ -114,27 +212,27 @@ class JobWriter(SqlReader):
         self._queue(again, job, job.attempt + 1, now, run_after, job.id)
         return again
 
-    def retry_job(self, job_id: JobId, now: datetime) -> Job | None:
-        job = self.job(job_id)
+    def restart(self, job_id: JobId, now: datetime) -> Job | None:
+        job = self.find(job_id)
         if job is None or job.status not in (JobStatus.FAILED, JobStatus.CANCELLED):
             return None
         if self._db.execute("SELECT 1 FROM jobs WHERE retry_of = ?", (job_id,)).fetchone() is not None:
             return None
         # Skip records that were forgotten since.
-        gone = self.buried(job.scope.partition, job.record_ids)
+        gone = SqlRecordReader(self._scope).tombstones(job.scope.partition, job.record_ids)
         remaining = tuple(record_id for record_id in job.record_ids if record_id not in gone)
-        return self.job(self._queue_again(replace(job, record_ids=remaining), now, now))
+        return self.find(self._queue_again(replace(job, record_ids=remaining), now, now))
 
-    def cancel_job(self, job_id: JobId, now: datetime) -> Job | None:
-        within, values = self._of_jobs()
+    def cancel(self, job_id: JobId, now: datetime) -> Job | None:
+        within, values = self._scope.within_space()
         cancelled = self._db.execute(
             "UPDATE jobs AS x SET status = 'cancelled', finished_at = ?, lease_until = NULL"
             f" WHERE {within} AND x.id = ? AND x.status IN ('queued', 'running')",
             [to_micros(now), *values, job_id],
         )
-        return self.job(job_id) if cancelled.rowcount == 1 else None
+        return self.find(job_id) if cancelled.rowcount == 1 else None
 
-    def _held(self, job: Job, changes: str, *values: object) -> None:
+    def _update_claimed(self, job: Job, changes: str, *values: object) -> None:
         updated = self._db.execute(
             f"UPDATE jobs SET {changes} WHERE id = ? AND token = ? AND status = 'running'",
             [*values, job.id, job.token],
@@ -142,12 +240,12 @@ class JobWriter(SqlReader):
         if updated.rowcount != 1:
             raise LeaseLost(f"{job.id} was taken over by another worker, or cancelled")
 
-    def _forget_in_jobs(self, record_ids: Iterable[str]) -> None:
+    def forget_records(self, record_ids: Iterable[str]) -> None:
         """Remove forgotten records from queued and running jobs."""
-        doomed = set(record_ids)
+        forgotten = set(record_ids)
         waiting = self._db.execute("SELECT id, record_ids FROM jobs WHERE status IN ('queued', 'running')").fetchall()
         for job_id, listed in waiting:
             ids = json.loads(listed)
-            remaining = [record_id for record_id in ids if record_id not in doomed]
+            remaining = [record_id for record_id in ids if record_id not in forgotten]
             if len(remaining) < len(ids):
                 self._db.execute("UPDATE jobs SET record_ids = ? WHERE id = ?", (json.dumps(remaining), job_id))

@@ -59,108 +59,115 @@ class PageQuery:
         self.equal.update({column: (value,) for column, value in columns.items() if value is not None})
 
 
-class PageReader(GrantScope):
-    def _in_own_space(self, alias: str = "x") -> tuple[str, list[Any]]:
-        """Match rows of the grant's space if the grant reaches the whole of it, else none."""
-        if self._grant.partitions is not None:
-            return "FALSE", []
-        return self._in_any_space(alias)
+def read_newest(
+    scope: GrantScope,
+    table: str,
+    columns: str,
+    query: PageQuery,
+    leads: Sequence[LeadingIndex],
+    before: str | None,
+    limit: int,
+) -> list[Any]:
+    """Read the rows of a page; the first column is the id."""
+    if not all(query.equal.values()):
+        return []
+    if before is not None:
+        query.limit_ids(before)
+    usable = [] if scope.grant.everywhere else usable_indexes(query, leads)
+    lead = _lead(scope, table, query, usable)
+    named = () if lead is None else lead.columns
+    rest, values = _remaining_conditions(
+        scope, {column: each for column, each in query.equal.items() if column not in named}
+    )
+    conditions = " AND ".join([query.reach[0], *query.conditions, *rest])
+    also, by = ("", "") if lead is None else (lead.also, scope.dialect.use_index(lead.index))
+    leading = "".join(f" AND x.{column} = ?" for column in named)
+    found: list[Any] = []
+    for each in product(*(query.equal[column] for column in named)):
+        # After the first pass, only rows newer than the last of the page so far. One bound on each side: with two,
+        # the database would seek by either.
+        lowest = query.from_id if len(found) < limit else found[limit - 1][0]
+        bounds = [*([] if lowest is None else [lowest]), *([] if query.below_id is None else [query.below_id])]
+        between = ("" if lowest is None else " AND x.id >= ?") + ("" if query.below_id is None else " AND x.id < ?")
+        found += scope.database.execute(
+            f"SELECT {columns} FROM {table} x{by} WHERE {conditions}{leading}{also}{between}"
+            " ORDER BY x.id DESC LIMIT ?",
+            [*query.reach[1], *query.values, *values, *each, *bounds, limit],
+        ).fetchall()
+        found.sort(key=_id_of, reverse=True)
+    return found[:limit]
 
-    def _in_any_space(self, alias: str = "x") -> tuple[str, list[Any]]:
-        """Match rows of the grant's space, for any grant in it."""
-        return ("TRUE", []) if self._grant.everywhere else (f"{alias}.space = ?", [self._grant.scope.space])
 
-    def _newest(
-        self, table: str, columns: str, query: PageQuery, leads: Sequence[LeadingIndex], before: str | None, limit: int
-    ) -> list[Any]:
-        """Read the rows of a page; the first column is the id."""
-        if not all(query.equal.values()):
-            return []
-        if before is not None:
-            query.limit_ids(before)
-        usable = [] if self._grant.everywhere else usable_indexes(query, leads)
-        lead = self._lead(table, query, usable)
-        named = () if lead is None else lead.columns
-        rest, values = self._unled({column: each for column, each in query.equal.items() if column not in named})
-        conditions = " AND ".join([query.reach[0], *query.conditions, *rest])
-        also, by = ("", "") if lead is None else (lead.also, self.dialect.use_index(lead.index))
-        leading = "".join(f" AND x.{column} = ?" for column in named)
-        found: list[Any] = []
-        for each in product(*(query.equal[column] for column in named)):
-            # After the first pass, only rows newer than the last of the page so far. One bound on each side: with two,
-            # the database would seek by either.
-            lowest = query.from_id if len(found) < limit else found[limit - 1][0]
-            bounds = [*([] if lowest is None else [lowest]), *([] if query.below_id is None else [query.below_id])]
-            between = ("" if lowest is None else " AND x.id >= ?") + ("" if query.below_id is None else " AND x.id < ?")
-            found += self._db.execute(
-                f"SELECT {columns} FROM {table} x{by} WHERE {conditions}{leading}{also}{between}"
-                " ORDER BY x.id DESC LIMIT ?",
-                [*query.reach[1], *query.values, *values, *each, *bounds, limit],
-            ).fetchall()
-            found.sort(key=_id_of, reverse=True)
-        return found[:limit]
-
-    def _lead(self, table: str, query: PageQuery, leads: Sequence[LeadingIndex]) -> LeadingIndex | None:
-        if len(leads) < 2:
-            return leads[0] if leads else None
-        glance = f"SELECT count(*) FROM (SELECT 1 FROM {table} x{{}} WHERE x.space = ?{{}} LIMIT {_GLANCE}) AS found"
-        # Send all before reading any result: over a network they travel together.
-        glances = [
-            [
-                self._db.execute(
-                    glance.format(
-                        self.dialect.use_index(lead.index),
-                        "".join(f" AND x.{column} = ?" for column in lead.columns) + lead.also,
-                    ),
-                    [self._grant.scope.space, *each],
-                )
-                for each in product(*(query.equal[column] for column in lead.columns))
-            ]
-            for lead in leads
-        ]
-        counts = [sum(int(result.fetchone()[0]) for result in each) for each in glances]
-        return leads[counts.index(min(counts))]
-
-    def _unled(self, equal: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[Any]]:
-        """Build conditions for which the database cannot use an index."""
-        conditions, values = [], []
-        for column, allowed in equal.items():
-            condition, named = self.dialect.among(f"(x.{column} || '')", [str(each) for each in allowed])
-            conditions.append(condition)
-            values += named
-        return conditions, values
-
-    def _since_and_until(
-        self, table: str, prefix: str, query: PageQuery, column: str, since: datetime | None, until: datetime | None
-    ) -> None:
-        """Bound a column of times, and with it the ids, which were created then or before.
-
-        If ids do not agree with the times beside them (custom clock or custom ids), only the times are bounded. A
-        retried job keeps its first id, so only ids of operations get a lower bound.
-        """
-        if since is not None:
-            query.where(f"x.{column} >= ?", to_micros(since))
-        if until is not None:
-            query.where(f"x.{column} < ?", to_micros(until))
-        if (since is None and until is None) or not self._ids_tell_time(table, prefix, query, column):
-            return
-        if since is not None and prefix == OPERATION:
-            query.from_id = _first_id(prefix, since - _SLACK)
-        if until is not None:
-            query.limit_ids(_first_id(prefix, until + _SLACK))
-
-    def _ids_tell_time(self, table: str, prefix: str, query: PageQuery, column: str) -> bool:
-        space, values = query.reach
-        by_action = table == "operations" and self.dialect.operations_by_action
-        ends = [
-            self._db.execute(
-                f"SELECT x.id, x.{column} FROM {table} x WHERE {space}"
-                f" ORDER BY {f'x.action {order}, ' if by_action else ''}x.id {order} LIMIT 1",
-                values,
+def _lead(scope: GrantScope, table: str, query: PageQuery, leads: Sequence[LeadingIndex]) -> LeadingIndex | None:
+    if len(leads) < 2:
+        return leads[0] if leads else None
+    glance = f"SELECT count(*) FROM (SELECT 1 FROM {table} x{{}} WHERE x.space = ?{{}} LIMIT {_GLANCE}) AS found"
+    # Send all before reading any result: over a network they travel together.
+    glances = [
+        [
+            scope.database.execute(
+                glance.format(
+                    scope.dialect.use_index(lead.index),
+                    "".join(f" AND x.{column} = ?" for column in lead.columns) + lead.also,
+                ),
+                [scope.grant.scope.space, *each],
             )
-            for order in ("", "DESC")
+            for each in product(*(query.equal[column] for column in lead.columns))
         ]
-        return all(_id_matches_time(prefix, *row) for end in ends for row in end.fetchall())
+        for lead in leads
+    ]
+    counts = [sum(int(result.fetchone()[0]) for result in each) for each in glances]
+    return leads[counts.index(min(counts))]
+
+
+def _remaining_conditions(scope: GrantScope, equal: Mapping[str, Sequence[Any]]) -> tuple[list[str], list[Any]]:
+    """Build conditions for which the database cannot use an index."""
+    conditions, values = [], []
+    for column, allowed in equal.items():
+        condition, named = scope.dialect.among(f"(x.{column} || '')", [str(each) for each in allowed])
+        conditions.append(condition)
+        values += named
+    return conditions, values
+
+
+def bound_times(
+    scope: GrantScope,
+    table: str,
+    prefix: str,
+    query: PageQuery,
+    column: str,
+    since: datetime | None,
+    until: datetime | None,
+) -> None:
+    """Bound a column of times, and with it the ids, which were created then or before.
+
+    If ids do not agree with the times beside them (custom clock or custom ids), only the times are bounded. A
+    retried job keeps its first id, so only ids of operations get a lower bound.
+    """
+    if since is not None:
+        query.where(f"x.{column} >= ?", to_micros(since))
+    if until is not None:
+        query.where(f"x.{column} < ?", to_micros(until))
+    if (since is None and until is None) or not _ids_tell_time(scope, table, prefix, query, column):
+        return
+    if since is not None and prefix == OPERATION:
+        query.from_id = _first_id(prefix, since - _SLACK)
+    if until is not None:
+        query.limit_ids(_first_id(prefix, until + _SLACK))
+
+
+def _ids_tell_time(scope: GrantScope, table: str, prefix: str, query: PageQuery, column: str) -> bool:
+    space, values = query.reach
+    by_action = table == "operations" and scope.dialect.operations_by_action
+    ends = [
+        scope.database.execute(
+            f"SELECT x.id, x.{column} FROM {table} x WHERE {space}"
+            f" ORDER BY {f'x.action {order}, ' if by_action else ''}x.id {order} LIMIT 1",
+            values,
+        )
+        for order in ("", "DESC")
+    ]
+    return all(_id_matches_time(prefix, *row) for end in ends for row in end.fetchall())
 
 
 def _id_of(row: Sequence[Any]) -> str:

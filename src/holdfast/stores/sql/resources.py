@@ -11,9 +11,19 @@ from holdfast.domain.memory import Plane
 from holdfast.domain.resources import URI_SCHEME, Resource, resource_uri
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.times import from_micros, to_micros
+from holdfast.ports import NewRevision
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows
-from holdfast.stores.sql.grant_scope import GrantScope
+from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
+from holdfast.stores.sql.write_scope import (
+    MEMORY_COLUMNS,
+    TEXT_COLUMNS,
+    WriteScope,
+    memory_text,
+    memory_values,
+    put_vectors,
+    shared_values,
+)
 
 _COLUMNS = ("number", "id", "partition_id", "scope_id", "sha256", "media_type", "bytes", "chunks", "recorded_at")
 _TABLES = "resources r JOIN scopes s ON s.id = r.scope_id"
@@ -42,36 +52,41 @@ def _resource(row: Sequence[Any]) -> Resource:
     )
 
 
-class ResourceReader(GrantScope):
-    """The part of `ports.Reader` that is about resources."""
+def count_resources(scope: GrantScope) -> int:
+    within, values = scope.within()
+    return int(scope.database.execute(f"SELECT count(*) FROM {_TABLES} WHERE {within}", values).fetchone()[0])
 
-    def resource(self, resource_id: str) -> Resource | None:
-        within, values = self._within(keyed=True)
+
+class SqlResourceReader(SqlRepository):
+    """Implements `ResourceReader`."""
+
+    def find(self, resource_id: str) -> Resource | None:
+        within, values = self._scope.within(keyed=True)
         row = self._db.execute(f"{_SELECT} WHERE r.id = ? AND {within}", [resource_id, *values]).fetchone()
         return _resource(row) if row else None
 
-    def resource_of(self, scope: Scope, sha256: str, external_uri: str | None) -> Resource | None:
-        within, values = self._within()
+    def find_file(self, scope: Scope, sha256: str, external_uri: str | None) -> Resource | None:
+        within, values = self._scope.within()
         found = self._db.execute(
             f"{_SELECT} WHERE r.partition_id = ? AND r.sha256 = ? AND {_EXACTLY} AND {within} ORDER BY r.id",
-            [self._number_of(scope.partition), bytes.fromhex(sha256), *rows.scope_values(scope), *values],
+            [self._scope.number_of(scope.partition), bytes.fromhex(sha256), *rows.scope_values(scope), *values],
         )
         return next((each for each in map(_resource, found) if each.external_uri == external_uri), None)
 
-    def chunks_of(self, resource: Resource) -> Sequence[str]:
-        within, values = self._within()
+    def chunks(self, resource: Resource) -> Sequence[str]:
+        within, values = self._scope.within()
         found = self._db.execute(
             "SELECT DISTINCT r.id FROM records r JOIN scopes s ON s.id = r.scope_id"
             f" WHERE r.partition_id = ? AND r.source_key = ? AND r.plane = ? AND {_EXACTLY} AND {within}",
             [
-                self._number_of(resource.scope.partition), rows.key_of(resource.uri), Plane.RESOURCE.value,
+                self._scope.number_of(resource.scope.partition), rows.key_of(resource.uri), Plane.RESOURCE.value,
                 *rows.scope_values(resource.scope), *values,
             ],
         )  # fmt: skip
         return [row[0] for row in found]
 
-    def resources(self, before: str | None, limit: int) -> Sequence[Resource]:
-        within, values = self._within()
+    def page(self, before: str | None, limit: int) -> Sequence[Resource]:
+        within, values = self._scope.within()
         condition = "" if before is None else " AND r.id < ?"
         found = self._db.execute(
             f"{_SELECT} WHERE {within}{condition} ORDER BY r.id DESC LIMIT ?",
@@ -79,19 +94,15 @@ class ResourceReader(GrantScope):
         )
         return [_resource(row) for row in found]
 
-    def _resource_count(self) -> int:
-        within, values = self._within()
-        return int(self._db.execute(f"SELECT count(*) FROM {_TABLES} WHERE {within}", values).fetchone()[0])
-
-    def _doomed_resources(self, target: ForgetTarget) -> list[str]:
+    def plan_forget(self, target: ForgetTarget) -> list[str]:
         """Return the resources that the target names: of a conversation, of a subject, or the source itself."""
         if target.ids:
             return []
-        within, values = self._within()
+        within, values = self._scope.within()
         if target.conversation:
             within, values = f"{within} AND s.conversation = ?", [*values, target.conversation]
         elif target.source:
-            found = self.resource(target.source.rpartition(":")[2]) if target.source.startswith(URI_SCHEME) else None
+            found = self.find(target.source.rpartition(":")[2]) if target.source.startswith(URI_SCHEME) else None
             return [found.id] if found is not None and found.uri == target.source else []
         else:
             within, values = f"{within} AND s.subject = ?", [*values, target.subject]
@@ -99,14 +110,32 @@ class ResourceReader(GrantScope):
         return [row[0] for row in found_ids]
 
 
-class ResourceWriter(ResourceReader):
-    """The part of `ports.Transaction` that is about resources."""
+class SqlResourceWriter(SqlResourceReader):
+    """Implements `ResourceWriter`."""
 
-    def _put_resource(self, partition: int, scope_id: int, resource: Resource) -> None:
-        drawn = self.dialect.reserve_numbers(self._db, 1)
+    _scope: WriteScope
+
+    def add(self, resource: Resource, chunks: Sequence[NewRevision], embedder: str, analyzer: int) -> None:
+        partition = self._scope.partition_id(resource.scope.partition)
+        self._scope.touch(partition)
+        drawn = self._scope.dialect.reserve_numbers(self._db, len(chunks))
+        self._insert(partition, self._scope.scope_id(partition, resource.scope), resource)
+        if not chunks:
+            return  # its chunks are added separately, as memories
+        recorded_at = to_micros(resource.recorded_at)
+        shared = shared_values(self._scope, partition, resource.scope, rows.MEMORY, resource.uri, recorded_at, analyzer)
+        embedder_id = self._scope.embedder_id(embedder)
+        values = [memory_values(chunk, shared, embedder_id, 1, None) for chunk in chunks]
+        new = NewRows(MEMORY_COLUMNS, values), NewRows(TEXT_COLUMNS, [memory_text(chunk) for chunk in chunks])
+        numbers = self._scope.dialect.add_records(self._db, drawn, *new)
+        vectors = [(partition, number, chunk.vectors) for number, chunk in zip(numbers, chunks, strict=True)]
+        put_vectors(self._scope, vectors, embedder_id)
+
+    def _insert(self, partition: int, scope_id: int, resource: Resource) -> None:
+        drawn = self._scope.dialect.reserve_numbers(self._db, 1)
         text = NewRows(("external_id", "text"), [(resource.external_uri, resource.name)])
-        number = self.dialect.add_text(self._db, drawn, text)
-        self.dialect.insert(
+        number = self._scope.dialect.add_text(self._db, drawn, text)
+        self._scope.dialect.insert(
             self._db,
             "resources",
             _COLUMNS,
@@ -118,16 +147,16 @@ class ResourceWriter(ResourceReader):
             ],
         )  # fmt: skip
 
-    def _bury_resources(self, resource_ids: Sequence[str]) -> int:
+    def forget(self, resource_ids: Sequence[str]) -> int:
         """Delete the resources; return how many are still there. Their chunks are forgotten as memories."""
-        for numbers in self._resource_numbers(resource_ids):
-            condition, named = self.dialect.among("number", numbers)
-            self._db.execute(f"{self.dialect.blank_texts} WHERE {condition}", named)
+        for numbers in self._numbers(resource_ids):
+            condition, named = self._scope.dialect.among("number", numbers)
+            self._db.execute(f"{self._scope.dialect.blank_texts} WHERE {condition}", named)
             self._db.execute(f"DELETE FROM resources WHERE {condition}", named)
-        return sum(len(numbers) for numbers in self._resource_numbers(resource_ids))
+        return sum(len(numbers) for numbers in self._numbers(resource_ids))
 
-    def _resource_numbers(self, resource_ids: Sequence[str]) -> list[list[int]]:
-        space, values = self._in_space()
+    def _numbers(self, resource_ids: Sequence[str]) -> list[list[int]]:
+        space, values = self._scope.in_space()
         found = [
             [
                 row[0]
@@ -135,6 +164,6 @@ class ResourceWriter(ResourceReader):
                     f"SELECT r.number FROM resources r WHERE {condition} AND {space}", [*named, *values]
                 )
             ]
-            for condition, named in self._among("r.id", resource_ids)
+            for condition, named in self._scope.among("r.id", resource_ids)
         ]
         return [numbers for numbers in found if numbers]

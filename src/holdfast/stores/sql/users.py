@@ -11,7 +11,7 @@ from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.grant_scope import GrantScope
+from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
 
 _COLUMNS = "id, space, created_at, rotated_at, revoked_at, kind, role, subjects"
 
@@ -29,48 +29,52 @@ def _user(row: Sequence[Any]) -> User:
     )
 
 
-class UserReader(GrantScope):
-    """The part of `ports.Reader` that is about holders of keys."""
+def _among_users(scope: GrantScope) -> tuple[str, list[Any]]:
+    if scope.grant.partitions is not None:
+        return "FALSE", []
+    return ("TRUE", []) if scope.grant.everywhere else ("space = ?", [scope.grant.scope.space])
 
-    def _among_users(self) -> tuple[str, list[Any]]:
-        if self._grant.partitions is not None:
-            return "FALSE", []
-        return ("TRUE", []) if self._grant.everywhere else ("space = ?", [self._grant.scope.space])
 
-    def user(self, user_id: str, kind: ActorKind = ActorKind.USER) -> tuple[User, bytes] | None:
-        reach, values = self._among_users()
+def count_users(scope: GrantScope) -> int:
+    reach, values = _among_users(scope)
+    found = scope.database.execute(f"SELECT count(*) FROM credentials WHERE {reach} AND kind = 'user'", values)
+    return int(found.fetchone()[0])
+
+
+class SqlUserReader(SqlRepository):
+    """Implements `UserReader`."""
+
+    def find(self, user_id: str, kind: ActorKind = ActorKind.USER) -> tuple[User, bytes] | None:
+        reach, values = _among_users(self._scope)
         row = self._db.execute(
             f"SELECT {_COLUMNS}, key_digest FROM credentials WHERE {reach} AND kind = ? AND id = ?",
             [*values, kind, user_id],
         ).fetchone()
         return (_user(row), bytes(row[8])) if row else None
 
-    def user_with_key(self, key_digest: bytes) -> User | None:
-        reach, values = self._among_users()
+    def find_by_key(self, key_digest: bytes) -> User | None:
+        reach, values = _among_users(self._scope)
         row = self._db.execute(
             f"SELECT {_COLUMNS} FROM credentials WHERE key_digest = ? AND {reach}", [key_digest, *values]
         ).fetchone()
         return _user(row) if row else None
 
-    def users(self, after: str | None, limit: int, kind: ActorKind = ActorKind.USER) -> Sequence[User]:
-        reach, values = self._among_users()
+    def page(self, after: str | None, limit: int, kind: ActorKind = ActorKind.USER) -> Sequence[User]:
+        reach, values = _among_users(self._scope)
         found = self._db.execute(
             f"SELECT {_COLUMNS} FROM credentials WHERE {reach} AND kind = ? AND id > ? ORDER BY space, id LIMIT ?",
             [*values, kind, after or "", limit],
         )
         return [_user(row) for row in found]
 
-    def _user_count(self) -> int:
-        reach, values = self._among_users()
-        found = self._db.execute(f"SELECT count(*) FROM credentials WHERE {reach} AND kind = 'user'", values)
-        return int(found.fetchone()[0])
 
+class SqlUserWriter(SqlUserReader):
+    """Implements `UserWriter`."""
 
-class UserWriter(UserReader):
-    """The part of `ports.Transaction` that is about holders of keys."""
-
-    def put_user(self, user: User, key_digest: bytes) -> None:
-        if self._grant.partitions is not None or not (self._grant.everywhere or user.space == self._grant.scope.space):
+    def put(self, user: User, key_digest: bytes) -> None:
+        if self._scope.grant.partitions is not None or not (
+            self._scope.grant.everywhere or user.space == self._scope.grant.scope.space
+        ):
             raise AccessDenied("the grant does not reach the users of this space")
         subjects = json.dumps(sorted(user.subjects), ensure_ascii=False) if user.subjects else None
         self._db.execute(

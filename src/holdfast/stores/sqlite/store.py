@@ -17,18 +17,19 @@ from typing import Any, TypeVar, cast
 
 from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
+from holdfast.domain.results import Finding
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
-from holdfast.loops import run_in_thread
-from holdfast.pool import ThreadPool
-from holdfast.ports import Reader, Transaction
-from holdfast.stores.pending_result import PendingResult
+from holdfast.loops import ThreadPool, run_in_thread
+from holdfast.ports import NearestIndex, Reader, Transaction
+from holdfast.stores.sql.grant_scope import GrantScope
+from holdfast.stores.sql.reader import SqlReader
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
+from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import translating
 from holdfast.stores.sqlite.nearest import GraphBuild, GraphFolder
-from holdfast.stores.sqlite.reader import SqliteReader
-from holdfast.stores.sqlite.transaction import SqliteTransaction
-from holdfast.stores.sqlite.writer import SqliteWriter
+from holdfast.stores.sqlite.writer import SqliteTransaction, SqliteWriter
+from holdfast.stores.writer_queue import PendingResult
 
 T = TypeVar("T")
 BUSY_SECONDS = 15.0
@@ -65,7 +66,7 @@ class SqliteStore:
         if not self._writer.audit(operation):
             await run_in_thread(self._writer.wait_for_room)
 
-    async def audited(self) -> None:
+    async def wait_for_audits(self) -> None:
         if self._writer.owes_audits:
             await self._writer.submit(storewide_grant(), lambda transaction: None)
 
@@ -167,7 +168,7 @@ def _read(
 ) -> Any:
     connection.execute("BEGIN")
     try:
-        return work(SqliteReader(connection, grant, shelf))
+        return work(SqlReader(SqliteReadScope(connection, grant, shelf)))
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
@@ -181,3 +182,23 @@ def _truncate_log(connection: sqlite3.Connection) -> bool:
     """Return whether the WAL is empty now; a store in memory has none."""
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
+
+
+class SqliteReadScope(GrantScope):
+    """The scope of a reader. `shelf` holds the approximate indexes."""
+
+    __slots__ = ("_connection", "_shelf")
+
+    def __init__(self, connection: sqlite3.Connection, grant: Grant, shelf: GraphFolder | None) -> None:
+        super().__init__(connection, grant, SQLITE)
+        self._connection = connection
+        self._shelf = shelf
+
+    def nearest(self, partition: int, embedder: str) -> NearestIndex | None:
+        return None if self._shelf is None else self._shelf.nearest(self._connection, partition, embedder)
+
+    def check_nearest(self) -> tuple[dict[str, int], list[Finding]]:
+        if self._shelf is None:
+            return {}, []
+        count, wrong = self._shelf.findings(self._connection)
+        return {"nearest": count}, [Finding("approximate indexes", text) for text in wrong]

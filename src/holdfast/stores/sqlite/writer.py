@@ -18,19 +18,27 @@ from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreClosed
 from holdfast.failpoints import reach
-from holdfast.stores.audit_buffer import AuditBuffer
-from holdfast.stores.pending_result import PendingResult
-from holdfast.stores.sql.id_cache import RowIdCache
+from holdfast.stores.sql.operations import record_operation
+from holdfast.stores.sql.transaction import SqlTransaction
+from holdfast.stores.sql.write_scope import RowIdCache, WriteScope
 from holdfast.stores.sqlite.busy_retry import begin_immediate
+from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import is_busy, translate_error
-from holdfast.stores.sqlite.transaction import SqliteTransaction, record_operation
-from holdfast.stores.writer_queue import WriterQueue, WriterTask
+from holdfast.stores.writer_queue import AuditBuffer, PendingResult, WriterQueue, WriterTask
 
 MAX_BATCH = 1_000
 log = logging.getLogger("holdfast.store")
 
 # Errors that the row itself causes: another attempt would fail the same way.
 _UNWRITABLE = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError, sqlite3.DataError, ValueError)
+
+
+class SqliteTransaction(SqlTransaction):
+    """Implements `ports.Transaction` on the writing connection."""
+
+    def __init__(self, connection: sqlite3.Connection, grant: Grant, known: RowIdCache | None = None) -> None:
+        self.scope = WriteScope(connection, grant, SQLITE, known)
+        self.connection = connection
 
 
 class _WriterRequest(PendingResult):

@@ -75,7 +75,7 @@ async def _events(store: Store, scribe: ControlScribe) -> list[CostEvent]:
             )
         )
     for each in made:
-        await store.write(GRANT, lambda t, each=each: t.add_cost(each))  # type: ignore[misc]
+        await store.write(GRANT, lambda t, each=each: t.costs.add(each))  # type: ignore[misc]
     return made
 
 
@@ -84,9 +84,9 @@ class ControlCostContract:
     async def test_costs_are_kept_as_they_were_and_listed_newest_first(self, store: Store) -> None:
         scribe = ControlScribe()
         made = await _events(store, scribe)
-        assert await store.read(GRANT, lambda r: list(r.cost_events_page(None, 100))) == made[::-1]
-        assert await store.read(GRANT, lambda r: list(r.cost_events_page(made[20].id, 5))) == made[15:20][::-1]
-        assert await store.read(GRANT, lambda r: list(r.cost_events_page(made[0].id, 5))) == []
+        assert await store.read(GRANT, lambda r: list(r.costs.page(None, 100))) == made[::-1]
+        assert await store.read(GRANT, lambda r: list(r.costs.page(made[20].id, 5))) == made[15:20][::-1]
+        assert await store.read(GRANT, lambda r: list(r.costs.page(made[0].id, 5))) == []
 
     @pytest.mark.parametrize("group", CostGroup)
     @scenario
@@ -101,7 +101,7 @@ class ControlCostContract:
                     for each in made
                     if (since is None or each.occurred_at >= since) and (until is None or each.occurred_at < until)
                 ]
-                found = await store.read(GRANT, lambda r, s=since, u=until: list(r.cost_summary(group, s, u)))  # type: ignore[misc]
+                found = await store.read(GRANT, lambda r, s=since, u=until: list(r.costs.summary(group, s, u)))  # type: ignore[misc]
                 assert {(line.name, line.currency): line for line in found} == _sum_by_group(within, group)
                 if group is CostGroup.DAY:
                     assert [line.name for line in found] == sorted(line.name or "" for line in found)
@@ -119,10 +119,10 @@ class ControlCostContract:
         ]
         for at in moments:
             event = scribe.cost(occurred_at=at)
-            await store.write(GRANT, lambda t, event=event: t.add_cost(event))  # type: ignore[misc]
-        found = await store.read(GRANT, lambda r: list(r.cost_summary(CostGroup.DAY, None, None)))
+            await store.write(GRANT, lambda t, event=event: t.costs.add(event))  # type: ignore[misc]
+        found = await store.read(GRANT, lambda r: list(r.costs.summary(CostGroup.DAY, None, None)))
         assert [line.name for line in found] == ["2026-02-28", "2026-03-01", "2026-03-02"]
-        found = await store.read(GRANT, lambda r: list(r.cost_summary(CostGroup.DAY, midnight, moments[2])))
+        found = await store.read(GRANT, lambda r: list(r.costs.summary(CostGroup.DAY, midnight, moments[2])))
         assert [line.name for line in found] == ["2026-03-01"]
 
     @scenario
@@ -136,37 +136,37 @@ class ControlCostContract:
             scribe.finance(provider=None, currency="EUR", amount_micros=7, occurred_at=scribe.clock.step()),
         ]
         for fee in fees:
-            await store.write(GRANT, lambda t, fee=fee: t.add_finance(fee))  # type: ignore[misc]
-        await store.write(GRANT, lambda t: t.add_cost(scribe.cost()))
-        assert await store.read(GRANT, lambda r: list(r.finance_events_page(None, 10))) == fees[::-1]
-        assert await store.read(GRANT, lambda r: list(r.finance_summary(None, None))) == [
+            await store.write(GRANT, lambda t, fee=fee: t.costs.add_finance(fee))  # type: ignore[misc]
+        await store.write(GRANT, lambda t: t.costs.add(scribe.cost()))
+        assert await store.read(GRANT, lambda r: list(r.costs.finance_page(None, 10))) == fees[::-1]
+        assert await store.read(GRANT, lambda r: list(r.costs.finance_summary(None, None))) == [
             CostLine(fees[0].provider, "USD", 70, 2, 0, 0, 0, 0, -30),
             CostLine(None, "EUR", 7, 1, 0, 0, 0, 0, 0),
         ]
         since = fees[2].occurred_at
-        assert [line.name for line in await store.read(GRANT, lambda r: r.finance_summary(since, None))] == [None]
-        assert len(await store.read(GRANT, lambda r: r.finance_summary(None, since))) == 1
+        assert [line.name for line in await store.read(GRANT, lambda r: r.costs.finance_summary(since, None))] == [None]
+        assert len(await store.read(GRANT, lambda r: r.costs.finance_summary(None, since))) == 1
 
     @scenario
     async def test_any_caller_adds_its_cost_and_reads_the_prices(self, store: Store) -> None:
         scribe = ControlScribe()
-        await store.write(GRANT, lambda t: t.put_price(Price("vendor", "*", input_micros=3)))
+        await store.write(GRANT, lambda t: t.costs.put_price(Price("vendor", "*", input_micros=3)))
         agents = authorize(LOCAL_OPERATOR, Action.CAPTURE, Scope(agent="bo"))
         event = scribe.cost(scope=scribe.scope(agent="bo"), usage=scribe.usage(billing_type=BillingType.UNKNOWN))
-        await store.write(agents, lambda t: t.add_cost(event))
-        assert await store.read(agents, lambda r: list(r.prices())) == [Price("vendor", "*", input_micros=3)]
-        assert await store.read(agents, lambda r: list(r.cost_events_page(None, 10))) == []
-        assert await store.read(GRANT, lambda r: list(r.cost_events_page(None, 10))) == [event]
+        await store.write(agents, lambda t: t.costs.add(event))
+        assert await store.read(agents, lambda r: list(r.costs.prices())) == [Price("vendor", "*", input_micros=3)]
+        assert await store.read(agents, lambda r: list(r.costs.page(None, 10))) == []
+        assert await store.read(GRANT, lambda r: list(r.costs.page(None, 10))) == [event]
 
     @scenario
     async def test_prices_are_put_replaced_and_removed(self, store: Store) -> None:
         prices = [Price("b", "*"), Price("a", "m", "EUR", 1, 2, 3, 4), Price("a", "*", input_micros=5)]
         for price in prices:
-            await store.write(GRANT, lambda t, price=price: t.put_price(price))  # type: ignore[misc]
+            await store.write(GRANT, lambda t, price=price: t.costs.put_price(price))  # type: ignore[misc]
         changed = replace(prices[1], output_micros=9, currency="USD")
-        await store.write(GRANT, lambda t: t.put_price(changed))
-        assert await store.read(GRANT, lambda r: list(r.prices())) == [prices[2], changed, prices[0]]
-        assert await store.write(GRANT, lambda t: t.remove_price("a", "m"))
-        assert not await store.write(GRANT, lambda t: t.remove_price("a", "m"))
-        assert await store.read(GRANT, lambda r: list(r.prices())) == [prices[2], prices[0]]
-        assert (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1] == []
+        await store.write(GRANT, lambda t: t.costs.put_price(changed))
+        assert await store.read(GRANT, lambda r: list(r.costs.prices())) == [prices[2], changed, prices[0]]
+        assert await store.write(GRANT, lambda t: t.costs.remove_price("a", "m"))
+        assert not await store.write(GRANT, lambda t: t.costs.remove_price("a", "m"))
+        assert await store.read(GRANT, lambda r: list(r.costs.prices())) == [prices[2], prices[0]]
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity("e")))[1] == []

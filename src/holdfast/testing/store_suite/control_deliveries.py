@@ -23,24 +23,24 @@ _S = HookDeliveryStatus
 
 
 async def put(store: Store, delivery: Delivery, payload: SourcePayload | None = PAYLOAD) -> Delivery:
-    return await store.write(GRANT, lambda t: t.add_delivery(NewDelivery(delivery, payload)))
+    return await store.write(GRANT, lambda t: t.deliveries.add(NewDelivery(delivery, payload)))
 
 
 async def end_delivery(
     store: Store, delivery: Delivery, status: HookDeliveryStatus, reason: str | None = None, *, tried: bool = False
 ) -> None:
     ended = (delivery.id, status, delivery.created_at, reason, None)
-    await store.write(GRANT, lambda t: t.end_delivery(*ended, tried=tried))
+    await store.write(GRANT, lambda t: t.deliveries.end(*ended, tried=tried))
 
 
 async def read_delivery(
     store: Store, delivery: Delivery, grant: Grant = GRANT
 ) -> tuple[Delivery | None, SourcePayload | None]:
-    return await store.read(grant, lambda r: (r.delivery(delivery.id), r.payload_of(delivery.id)))
+    return await store.read(grant, lambda r: (r.deliveries.find(delivery.id), r.deliveries.payload(delivery.id)))
 
 
 async def is_sound(store: Store) -> bool:
-    return not (await store.read(EVERYTHING, lambda r: r.integrity("e")))[1]
+    return not (await store.read(EVERYTHING, lambda r: r.maintenance.integrity("e")))[1]
 
 
 class ControlDeliveryContract:
@@ -62,7 +62,8 @@ class ControlDeliveryContract:
             payload = PAYLOAD if made.status is _S.PENDING else None
             assert await put(store, made, payload) == made
             assert await read_delivery(store, made) == (made, payload)
-            assert await store.read(GRANT, lambda r, m=made: r.delivery_of(m.to, m.hook.hook_id, m.scope)) == made  # type: ignore[misc]
+            by_hook = (made.to, made.hook.hook_id, made.scope)
+            assert await store.read(GRANT, lambda r, key=by_hook: r.deliveries.find_by_hook(*key)) == made  # type: ignore[misc]
         assert await read_delivery(store, scribe.delivery()) == (None, None)
 
     @scenario
@@ -87,7 +88,7 @@ class ControlDeliveryContract:
         got = await asyncio.gather(*(put(store, offer) for offer in offers))
         assert len({(delivery.scope.subject, delivery.id) for delivery in got}) == 3
         assert [delivery.scope for delivery in got] == [offer.scope for offer in offers]
-        assert len(await store.read(GRANT, lambda r: r.deliveries_page(DeliveryFilter(), None, 100))) == 3
+        assert len(await store.read(GRANT, lambda r: r.deliveries.page(DeliveryFilter(), None, 100))) == 3
         assert await is_sound(store)
 
     @scenario
@@ -97,8 +98,10 @@ class ControlDeliveryContract:
         await put(store, scribe.delivery(hook=hook, scope=scribe.scope(agent="a")))
         other = authorize(LOCAL_OPERATOR, Action.DELIVER_HOOK, Scope(agent="b"))
         mine = NewDelivery(scribe.delivery(hook=hook, scope=scribe.scope(agent="b")), PAYLOAD)
-        assert await store.write(other, lambda t: t.add_delivery(mine)) == mine.delivery
-        found = await store.read(other, lambda r: r.delivery_of(mine.delivery.to, hook.hook_id, mine.delivery.scope))
+        assert await store.write(other, lambda t: t.deliveries.add(mine)) == mine.delivery
+        found = await store.read(
+            other, lambda r: r.deliveries.find_by_hook(mine.delivery.to, hook.hook_id, mine.delivery.scope)
+        )
         assert found == mine.delivery
 
     @pytest.mark.parametrize("tried", [False, True])
@@ -110,7 +113,9 @@ class ControlDeliveryContract:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
         at = scribe.clock.step()
-        await store.write(GRANT, lambda t: t.note_attempt(made.id, at, "provider_error", OperationId("op_1")))
+        await store.write(
+            GRANT, lambda t: t.deliveries.note_attempt(made.id, at, "provider_error", OperationId("op_1"))
+        )
         found, payload = await read_delivery(store, made)
         assert found == replace(
             made, attempts=1, reason="provider_error", operation_id=OperationId("op_1"), updated_at=at
@@ -118,7 +123,7 @@ class ControlDeliveryContract:
         assert payload == PAYLOAD
         ended = scribe.clock.step()
         how = (made.id, status, ended, "why", OperationId("op_2"))
-        await store.write(GRANT, lambda t: t.end_delivery(*how, tried=tried))
+        await store.write(GRANT, lambda t: t.deliveries.end(*how, tried=tried))
         found, payload = await read_delivery(store, made)
         assert found is not None
         assert (found.status, found.reason, found.operation_id, found.updated_at) == (status, "why", "op_2", ended)
@@ -135,18 +140,18 @@ class ControlDeliveryContract:
         before = await read_delivery(store, made)
         for other in _S:
             await end_delivery(store, made, other, "later")
-        await store.write(GRANT, lambda t: t.note_attempt(made.id, scribe.clock.step(), "later", None))
-        assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
+        await store.write(GRANT, lambda t: t.deliveries.note_attempt(made.id, scribe.clock.step(), "later", None))
+        assert not await store.write(GRANT, lambda t: t.deliveries.revive(made.id, scribe.now()))
         assert await read_delivery(store, made) == before
 
     @scenario
     async def test_only_what_is_dead_is_revived(self, store: Store) -> None:
         scribe = ControlScribe()
         made = await put(store, scribe.delivery())
-        assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
+        assert not await store.write(GRANT, lambda t: t.deliveries.revive(made.id, scribe.now()))
         await end_delivery(store, made, _S.DEAD, "gave up", tried=True)
-        assert await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
-        assert not await store.write(GRANT, lambda t: t.revive_delivery(made.id, scribe.now()))
+        assert await store.write(GRANT, lambda t: t.deliveries.revive(made.id, scribe.now()))
+        assert not await store.write(GRANT, lambda t: t.deliveries.revive(made.id, scribe.now()))
         found, payload = await read_delivery(store, made)
         assert found is not None
         assert (found.status, found.reason, found.attempts, payload) == (_S.PENDING, None, 1, PAYLOAD)
@@ -167,12 +172,12 @@ class ControlDeliveryContract:
         own = scribe.delivery(**fields, operation_id=OperationId("op_1"))
         payload = PAYLOAD if status is _S.PENDING else None
         another = NewDelivery(replace(own, digest="another"), payload)
-        assert not await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, another))
+        assert not await store.write(GRANT, lambda t: t.deliveries.resume(skipped.id, another))
         assert await read_delivery(store, skipped) == (skipped, None), "other content under its id resumes nothing"
-        assert await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, NewDelivery(own, payload)))
+        assert await store.write(GRANT, lambda t: t.deliveries.resume(skipped.id, NewDelivery(own, payload)))
         after = replace(own, id=skipped.id, created_at=skipped.created_at, updated_at=own.created_at)
         assert await read_delivery(store, skipped) == (after, payload)
-        assert not await store.write(GRANT, lambda t: t.resume_delivery(skipped.id, NewDelivery(own, payload)))
+        assert not await store.write(GRANT, lambda t: t.deliveries.resume(skipped.id, NewDelivery(own, payload)))
         assert await read_delivery(store, skipped) == (after, payload)
         assert await is_sound(store)
 
@@ -185,7 +190,7 @@ class ControlDeliveryContract:
             await end_delivery(store, made, status)
         before = await read_delivery(store, made)
         again = NewDelivery(scribe.delivery(hook=made.hook), PAYLOAD)
-        assert not await store.write(GRANT, lambda t: t.resume_delivery(made.id, again))
+        assert not await store.write(GRANT, lambda t: t.deliveries.resume(made.id, again))
         assert await read_delivery(store, made) == before
         assert await is_sound(store)
 
@@ -201,7 +206,7 @@ class ControlDeliveryContract:
         assert (found.status, found.reason, found.digest, found.updated_at) == (_S.DROPPED, "forgotten", "", at)
         for digest in ("abc", ""):
             again = NewDelivery(scribe.delivery(hook=made.hook, digest=digest), PAYLOAD)
-            assert not await store.write(GRANT, lambda t, a=again: t.resume_delivery(made.id, a))  # type: ignore[misc]
+            assert not await store.write(GRANT, lambda t, a=again: t.deliveries.resume(made.id, a))  # type: ignore[misc]
         assert await read_delivery(store, made) == (found, None)
 
     # --- forgetting ---
@@ -229,7 +234,7 @@ class ControlDeliveryContract:
         }[what]
         at = scribe.clock.step()
         grant = authorize(LOCAL_OPERATOR, Action.FORGET, scope)
-        doomed = await store.read(grant, lambda r: r.doomed(target))
+        doomed = await store.read(grant, lambda r: r.records.plan_forget(target))
         assert set(doomed.delivery_ids) == {pending.id, dead.id, arrived.id}
         assert await forget(store, target, grant, at) == (0, 0)
         for gone in (pending, dead):
@@ -248,9 +253,9 @@ class ControlDeliveryContract:
         scribe = ControlScribe()
         target = ForgetTarget(subject="ana")
         await add(store, Scribe().turn(Scope(subject="ana", conversation="chat"), "said"))
-        before = await store.read(GRANT, lambda r: r.doomed(target))
+        before = await store.read(GRANT, lambda r: r.records.plan_forget(target))
         await put(store, scribe.delivery())
-        after = await store.read(GRANT, lambda r: r.doomed(target))
+        after = await store.read(GRANT, lambda r: r.records.plan_forget(target))
         assert before.fingerprint != after.fingerprint
         assert before.delivery_ids == ()
 
@@ -298,7 +303,7 @@ class ControlDeliveryContract:
                         found, before = [], None
                         while page := await store.read(
                             GRANT,
-                            lambda r, w=wanted, b=before: list(r.deliveries_page(w, b, 7)),  # type: ignore[misc]
+                            lambda r, w=wanted, b=before: list(r.deliveries.page(w, b, 7)),  # type: ignore[misc]
                         ):
                             found += page
                             before = page[-1].id

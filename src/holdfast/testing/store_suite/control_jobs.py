@@ -37,12 +37,12 @@ ANA = Scope(subject="ana", conversation="chat")
 
 async def enqueue_job(store: Store, scribe: ControlScribe, **changes: Any) -> Job:
     job_id, job = scribe.job(**changes)
-    await store.write(EVERYTHING, lambda t: t.enqueue(job_id, job, scribe.now()))
+    await store.write(EVERYTHING, lambda t: t.jobs.enqueue(job_id, job, scribe.now()))
     return await load_job(store, job_id)
 
 
 async def load_job(store: Store, job_id: str) -> Job:
-    found = await store.read(GRANT, lambda r: r.job(job_id))
+    found = await store.read(GRANT, lambda r: r.jobs.find(job_id))
     assert found is not None
     return found
 
@@ -84,10 +84,10 @@ class ControlJobContract:
         held = await claim_one(store, scribe.now())
         assert held.cause == given.cause
         again = scribe.clock.step()
-        await store.write(EVERYTHING, lambda t: t.retry(held, again, again, "no luck"))
+        await store.write(EVERYTHING, lambda t: t.jobs.retry(held, again, again, "no luck"))
         (second,) = [
             job
-            for job in await store.read(GRANT, lambda r: r.jobs_page(JobFilter(), again, None, 10))
+            for job in await store.read(GRANT, lambda r: r.jobs.page(JobFilter(), again, None, 10))
             if job.attempt == 2
         ]
         assert (second.cause, second.retry_of, second.record_ids) == (given.cause, first.id, first.record_ids)
@@ -100,33 +100,33 @@ class ControlJobContract:
         job = await enqueue_job(store, scribe)
         held = await claim_one(store, scribe.now())
         at = scribe.clock.step()
-        cancelled = await store.write(GRANT, lambda t: t.cancel_job(job.id, at))
+        cancelled = await store.write(GRANT, lambda t: t.jobs.cancel(job.id, at))
         assert cancelled is not None
         assert (cancelled.status, cancelled.finished_at, cancelled.lease_until) == (JobStatus.CANCELLED, at, None)
         turn = writer.turn(ANA, "an effect")
 
         def effect(transaction: Transaction) -> None:
-            transaction.add_turn(turn, EMBEDDER, ANALYZER)
-            transaction.finish(held, JobStatus.SUCCEEDED, at)
+            transaction.transcripts.add_turn(turn, EMBEDDER, ANALYZER)
+            transaction.jobs.finish(held, JobStatus.SUCCEEDED, at)
 
         with pytest.raises(LeaseLost):
             await store.write(write_grant(ANA), effect)
         with pytest.raises(LeaseLost):
-            await store.write(EVERYTHING, lambda t: t.extend(held, at, LEASE, 1, 2))
+            await store.write(EVERYTHING, lambda t: t.jobs.extend(held, at, LEASE, 1, 2))
         with pytest.raises(LeaseLost):
-            await store.write(EVERYTHING, lambda t: t.retry(held, at, at, "later"))
-        await store.write(EVERYTHING, lambda t: t.release(held))
+            await store.write(EVERYTHING, lambda t: t.jobs.retry(held, at, at, "later"))
+        await store.write(EVERYTHING, lambda t: t.jobs.release(held))
         assert await load_job(store, job.id) == cancelled
         assert await texts(store) == []
-        assert not await store.read(EVERYTHING, lambda r: r.due(at + 2 * LEASE))
+        assert not await store.read(EVERYTHING, lambda r: r.jobs.has_due(at + 2 * LEASE))
 
     @scenario
     async def test_a_job_that_waits_is_cancelled_and_never_claimed(self, store: Store) -> None:
         scribe = ControlScribe()
         job = await enqueue_job(store, scribe)
-        assert await store.write(GRANT, lambda t: t.cancel_job(job.id, scribe.now())) is not None
-        assert not await store.read(EVERYTHING, lambda r: r.due(scribe.clock.step()))
-        assert await store.write(EVERYTHING, lambda t: t.claim(frozenset(JobKind), scribe.now(), LEASE)) is None
+        assert await store.write(GRANT, lambda t: t.jobs.cancel(job.id, scribe.now())) is not None
+        assert not await store.read(EVERYTHING, lambda r: r.jobs.has_due(scribe.clock.step()))
+        assert await store.write(EVERYTHING, lambda t: t.jobs.claim(frozenset(JobKind), scribe.now(), LEASE)) is None
 
     @pytest.mark.parametrize("status", [JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.CANCELLED])
     @scenario
@@ -134,10 +134,10 @@ class ControlJobContract:
         scribe = ControlScribe()
         job = await enqueue_job(store, scribe)
         held = await claim_one(store, scribe.now())
-        await store.write(EVERYTHING, lambda t: t.finish(held, status, scribe.now()))
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(held, status, scribe.now()))
         before = await load_job(store, job.id)
-        assert await store.write(GRANT, lambda t: t.cancel_job(job.id, scribe.clock.step())) is None
-        assert await store.write(GRANT, lambda t: t.cancel_job(JobId("job_never"), scribe.now())) is None
+        assert await store.write(GRANT, lambda t: t.jobs.cancel(job.id, scribe.clock.step())) is None
+        assert await store.write(GRANT, lambda t: t.jobs.cancel(JobId("job_never"), scribe.now())) is None
         assert await load_job(store, job.id) == before
 
     # --- retrying ---
@@ -148,9 +148,9 @@ class ControlJobContract:
         scribe = ControlScribe()
         job = await enqueue_job(store, scribe)
         held = await claim_one(store, scribe.now())
-        await store.write(EVERYTHING, lambda t: t.finish(held, status, scribe.now(), "why"))
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(held, status, scribe.now(), "why"))
         at = scribe.clock.step()
-        again = await store.write(GRANT, lambda t: t.retry_job(job.id, at))
+        again = await store.write(GRANT, lambda t: t.jobs.restart(job.id, at))
         assert again is not None
         assert (again.status, again.attempt, again.retry_of, again.created_at, again.run_after) == (
             JobStatus.QUEUED, 2, job.id, at, at,
@@ -158,14 +158,14 @@ class ControlJobContract:
         assert (again.kind, again.scope, again.record_ids, again.cause) == (
             job.kind, job.scope, job.record_ids, job.cause,
         )  # fmt: skip
-        assert await store.write(GRANT, lambda t: t.retry_job(job.id, at)) is None
-        assert await store.write(GRANT, lambda t: t.retry_job(again.id, at)) is None
+        assert await store.write(GRANT, lambda t: t.jobs.restart(job.id, at)) is None
+        assert await store.write(GRANT, lambda t: t.jobs.restart(again.id, at)) is None
         second = await claim_one(store, at)
         assert second.id == again.id
         with pytest.raises(LeaseLost):
-            await store.write(EVERYTHING, lambda t: t.finish(held, JobStatus.SUCCEEDED, at))
-        await store.write(EVERYTHING, lambda t: t.finish(second, JobStatus.FAILED, at, "still"))
-        third = await store.write(GRANT, lambda t: t.retry_job(again.id, at))
+            await store.write(EVERYTHING, lambda t: t.jobs.finish(held, JobStatus.SUCCEEDED, at))
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(second, JobStatus.FAILED, at, "still"))
+        third = await store.write(GRANT, lambda t: t.jobs.restart(again.id, at))
         assert third is not None
         assert (third.attempt, third.retry_of) == (3, again.id)
 
@@ -175,17 +175,17 @@ class ControlJobContract:
         job = await enqueue_job(store, scribe)
 
         async def is_refused() -> bool:
-            return await store.write(GRANT, lambda t: t.retry_job(job.id, scribe.now())) is None
+            return await store.write(GRANT, lambda t: t.jobs.restart(job.id, scribe.now())) is None
 
         assert await is_refused()
         held = await claim_one(store, scribe.now())
         assert await is_refused()
-        await store.write(EVERYTHING, lambda t: t.retry(held, scribe.now(), scribe.now(), "no luck"))
+        await store.write(EVERYTHING, lambda t: t.jobs.retry(held, scribe.now(), scribe.now(), "no luck"))
         assert await is_refused()
         second = await claim_one(store, scribe.now())
-        await store.write(EVERYTHING, lambda t: t.finish(second, JobStatus.SUCCEEDED, scribe.now()))
-        assert await store.write(GRANT, lambda t: t.retry_job(second.id, scribe.now())) is None
-        assert await store.write(GRANT, lambda t: t.retry_job(JobId("job_never"), scribe.now())) is None
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(second, JobStatus.SUCCEEDED, scribe.now()))
+        assert await store.write(GRANT, lambda t: t.jobs.restart(second.id, scribe.now())) is None
+        assert await store.write(GRANT, lambda t: t.jobs.restart(JobId("job_never"), scribe.now())) is None
 
     @scenario
     async def test_what_was_forgotten_meanwhile_is_not_worked_on_again(self, store: Store) -> None:
@@ -194,9 +194,9 @@ class ControlJobContract:
         await add(store, writer.turn(ANA, kept, gone))
         job = await enqueue_job(store, scribe, kind=JobKind.EXTRACT, scope=ANA, record_ids=(kept.id, gone.id))
         held = await claim_one(store, scribe.now())
-        await store.write(EVERYTHING, lambda t: t.finish(held, JobStatus.FAILED, scribe.now()))
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(held, JobStatus.FAILED, scribe.now()))
         await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), writer.clock.step())
-        again = await store.write(GRANT, lambda t: t.retry_job(job.id, scribe.now()))
+        again = await store.write(GRANT, lambda t: t.jobs.restart(job.id, scribe.now()))
         assert again is not None
         assert again.record_ids == (kept.id,)
 
@@ -226,12 +226,12 @@ class ControlJobContract:
             held = await claim_one(store, scribe.now())
             status = chance.choice((*JobStatus, JobStatus.RUNNING))
             if status is JobStatus.QUEUED:
-                await store.write(EVERYTHING, lambda t, h=held: t.retry(h, scribe.now(), scribe.now(), "no"))  # type: ignore[misc]
+                await store.write(EVERYTHING, lambda t, h=held: t.jobs.retry(h, scribe.now(), scribe.now(), "no"))  # type: ignore[misc]
             elif status is not JobStatus.RUNNING:
-                await store.write(EVERYTHING, lambda t, h=held, s=status: t.finish(h, s, scribe.now()))  # type: ignore[misc]
+                await store.write(EVERYTHING, lambda t, h=held, s=status: t.jobs.finish(h, s, scribe.now()))  # type: ignore[misc]
             scribe.clock.step(chance.choice((0, 30)))
         now = scribe.now()
-        made = await store.read(GRANT, lambda r: list(r.jobs_page(JobFilter(), now, None, 1_000)))
+        made = await store.read(GRANT, lambda r: list(r.jobs.page(JobFilter(), now, None, 1_000)))
         assert [job.id for job in made] == sorted((job.id for job in made), reverse=True)
         assert len(made) >= 80
         for _ in range(60):
@@ -252,7 +252,7 @@ class ControlJobContract:
                 expected = [job for job in made if matches(job, asked, now)]
                 found: list[Job] = []
                 before = None
-                while page := await store.read(GRANT, lambda r, w=asked, b=before: list(r.jobs_page(w, now, b, 9))):  # type: ignore[misc]
+                while page := await store.read(GRANT, lambda r, w=asked, b=before: list(r.jobs.page(w, now, b, 9))):  # type: ignore[misc]
                     found += page
                     before = page[-1].id
                 assert found == expected, asked
@@ -263,12 +263,12 @@ class ControlJobContract:
         for end in (JobStatus.FAILED, JobStatus.SUCCEEDED, JobStatus.FAILED):
             await enqueue_job(store, scribe, kind=JobKind.EXTRACT)
             held = await claim_one(store, scribe.now())
-            await store.write(EVERYTHING, lambda t, h=held, e=end: t.finish(h, e, scribe.clock.step()))  # type: ignore[misc]
-        assert (await store.read(GRANT, lambda r: r.metrics(None, None))).extraction_failures == 2
-        assert (await store.read(GRANT, lambda r: r.metrics(scribe.now(), None))).extraction_failures == 1
-        assert (await store.read(GRANT, lambda r: r.metrics(None, scribe.now()))).extraction_failures == 1
+            await store.write(EVERYTHING, lambda t, h=held, e=end: t.jobs.finish(h, e, scribe.clock.step()))  # type: ignore[misc]
+        assert (await store.read(GRANT, lambda r: r.operations.metrics(None, None))).extraction_failures == 2
+        assert (await store.read(GRANT, lambda r: r.operations.metrics(scribe.now(), None))).extraction_failures == 1
+        assert (await store.read(GRANT, lambda r: r.operations.metrics(None, scribe.now()))).extraction_failures == 1
         (last, *_) = await store.read(
-            GRANT, lambda r: r.jobs_page(JobFilter(state=JobState.FAILED), scribe.now(), None, 9)
+            GRANT, lambda r: r.jobs.page(JobFilter(state=JobState.FAILED), scribe.now(), None, 9)
         )
-        await store.write(GRANT, lambda t: t.retry_job(last.id, scribe.now()))
-        assert (await store.read(GRANT, lambda r: r.metrics(None, None))).extraction_failures == 1
+        await store.write(GRANT, lambda t: t.jobs.restart(last.id, scribe.now()))
+        assert (await store.read(GRANT, lambda r: r.operations.metrics(None, None))).extraction_failures == 1

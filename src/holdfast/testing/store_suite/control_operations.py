@@ -120,7 +120,7 @@ def some_filter(made: Sequence[Operation], chance: random.Random) -> OperationFi
 async def record_all(store: Store, operations: Sequence[Operation]) -> None:
     def write(transaction: Transaction) -> None:
         for operation in operations:
-            transaction.record(operation)
+            transaction.operations.add(operation)
 
     await store.write(GRANT, write)
 
@@ -128,7 +128,7 @@ async def record_all(store: Store, operations: Sequence[Operation]) -> None:
 async def all_pages(store: Store, wanted: OperationFilter, limit: int) -> list[Operation]:
     found: list[Operation] = []
     before = None
-    while page := await store.read(GRANT, lambda r, b=before: list(r.operations_page(wanted, b, limit))):  # type: ignore[misc]
+    while page := await store.read(GRANT, lambda r, b=before: list(r.operations.page(wanted, b, limit))):  # type: ignore[misc]
         found += page
         before = page[-1].id
     return found
@@ -149,10 +149,10 @@ class ControlOperationContract:
         ]
         await record_all(store, made)
         for each in made:
-            assert await store.read(GRANT, lambda r, each=each: r.operation(each.id)) == each  # type: ignore[misc]
+            assert await store.read(GRANT, lambda r, each=each: r.operations.find(each.id)) == each  # type: ignore[misc]
         assert await all_pages(store, OperationFilter(), 2) == made[::-1]
-        assert await store.read(GRANT, lambda r: list(r.operations())) == made[::-1]
-        assert await store.read(GRANT, lambda r: r.operation("op_never")) is None
+        assert await store.read(GRANT, lambda r: list(r.operations.page())) == made[::-1]
+        assert await store.read(GRANT, lambda r: r.operations.find("op_never")) is None
 
     @pytest.mark.parametrize("seed", range(3))
     @scenario
@@ -178,7 +178,7 @@ class ControlOperationContract:
         late = scribe.operation(outcome=Outcome.UNKNOWN)
         await record_all(store, [plain, own, by_hook, late])
         settled = replace(late, outcome=Outcome.SUCCEEDED, attribution=attribution)
-        await store.write(GRANT, lambda t: t.settle(settled))
+        await store.write(GRANT, lambda t: t.operations.settle(settled))
         for wanted, expected in (
             (OperationFilter(issue="of-source"), [settled, plain]),
             (OperationFilter(run="of-source"), [settled, plain]),
@@ -196,10 +196,10 @@ class ControlOperationContract:
         made = scribe.operation(attribution=Attribution(source=source, hook=scribe.hook()), outcome=Outcome.UNKNOWN)
         await record_all(store, [made])
         settled = replace(made, outcome=Outcome.FAILED)
-        await store.write(GRANT, lambda t: t.settle(settled))
+        await store.write(GRANT, lambda t: t.operations.settle(settled))
         assert await all_pages(store, OperationFilter(run="run-1"), 2) == [settled]
         job_id, job = scribe.job(scope=scribe.scope(), cause=Cause(source=source))
-        assert await store.write(GRANT, lambda t: t.enqueue(job_id, job, scribe.now())) == job_id
+        assert await store.write(GRANT, lambda t: t.jobs.enqueue(job_id, job, scribe.now())) == job_id
 
     @scenario
     async def test_times_count_where_ids_do_not_tell_them(self, store: Store) -> None:
@@ -246,12 +246,12 @@ class ControlOperationContract:
         settled = replace(
             intent, outcome=Outcome.SUCCEEDED, touched=3, duration_micros=77, attribution=scribe.attribution()
         )
-        await store.write(GRANT, lambda t: t.settle(settled))
-        assert await store.read(GRANT, lambda r: r.operation(intent.id)) == settled
+        await store.write(GRANT, lambda t: t.operations.settle(settled))
+        assert await store.read(GRANT, lambda r: r.operations.find(intent.id)) == settled
         for outcome in Outcome:
             with pytest.raises(RevisionConflict):
-                await store.write(GRANT, lambda t, o=outcome: t.settle(replace(settled, outcome=o)))  # type: ignore[misc]
-        assert await store.read(GRANT, lambda r: r.operation(intent.id)) == settled
+                await store.write(GRANT, lambda t, o=outcome: t.operations.settle(replace(settled, outcome=o)))  # type: ignore[misc]
+        assert await store.read(GRANT, lambda r: r.operations.find(intent.id)) == settled
         assert await all_pages(store, OperationFilter(outcome=Outcome.UNKNOWN), 5) == []
         assert await all_pages(store, OperationFilter(binding="other", source_kind=SourceKind.RUN), 5) == [settled]
 
@@ -263,7 +263,7 @@ class ControlOperationContract:
         await record_all(store, [ended])
         for operation in (ended, scribe.operation()):
             with pytest.raises(RevisionConflict):
-                await store.write(GRANT, lambda t, o=operation: t.settle(replace(o, touched=9)))  # type: ignore[misc]
+                await store.write(GRANT, lambda t, o=operation: t.operations.settle(replace(o, touched=9)))  # type: ignore[misc]
         assert await all_pages(store, OperationFilter(), 5) == [ended]
 
     @scenario
@@ -273,11 +273,11 @@ class ControlOperationContract:
         await record_all(store, [intent])
         offers = [replace(intent, outcome=Outcome.FAILED, touched=number) for number in range(10)]
         ends = await asyncio.gather(
-            *(store.write(GRANT, lambda t, o=o: t.settle(o)) for o in offers),  # type: ignore[misc]
+            *(store.write(GRANT, lambda t, o=o: t.operations.settle(o)) for o in offers),  # type: ignore[misc]
             return_exceptions=True,
         )
         (winner,) = [offer for offer, end in zip(offers, ends, strict=True) if end is None]
-        assert await store.read(GRANT, lambda r: r.operation(intent.id)) == winner
+        assert await store.read(GRANT, lambda r: r.operations.find(intent.id)) == winner
 
     @scenario
     async def test_an_audit_row_that_comes_late_does_not_undo_what_is_known(self, store: Store) -> None:
@@ -290,14 +290,14 @@ class ControlOperationContract:
         await record_all(store, [scribe.operation()])
 
         async def there() -> bool:
-            return await store.read(GRANT, lambda r: r.operation(later.id)) is not None
+            return await store.read(GRANT, lambda r: r.operations.find(later.id)) is not None
 
         for _ in range(500):
             if await there():
                 break
             await asyncio.sleep(0.01)
-        assert await store.read(GRANT, lambda r: r.operation(later.id)) == later
-        assert await store.read(GRANT, lambda r: r.operation(ended.id)) == ended
+        assert await store.read(GRANT, lambda r: r.operations.find(later.id)) == later
+        assert await store.read(GRANT, lambda r: r.operations.find(ended.id)) == ended
 
     @scenario
     async def test_a_narrower_grant_has_the_operations_of_its_own_partition(self, store: Store) -> None:
@@ -312,9 +312,9 @@ class ControlOperationContract:
             OperationFilter(run="r"),
             OperationFilter(type=OperationType.CAPTURE, run="r"),
         ):
-            found = await store.read(ana, lambda r, w=wanted: list(r.operations_page(w, None, 10)))  # type: ignore[misc]
+            found = await store.read(ana, lambda r, w=wanted: list(r.operations.page(w, None, 10)))  # type: ignore[misc]
             assert found == made[::2][::-1]
-        assert await store.read(ana, lambda r: r.operation(made[1].id)) is None
+        assert await store.read(ana, lambda r: r.operations.find(made[1].id)) is None
 
     # --- metrics ---
 
@@ -348,7 +348,7 @@ class ControlOperationContract:
             ),
         ]
         await record_all(store, made)
-        found = await store.read(GRANT, lambda r: r.metrics(None, None))
+        found = await store.read(GRANT, lambda r: r.operations.metrics(None, None))
         assert found == MemoryMetrics(
             recalls=4,
             recall_hits=3,
@@ -373,7 +373,7 @@ class ControlOperationContract:
         await record_all(store, made)
 
         async def queries(since: datetime | None, until: datetime | None) -> int:
-            return (await store.read(GRANT, lambda r: r.metrics(since, until))).queries
+            return (await store.read(GRANT, lambda r: r.operations.metrics(since, until))).queries
 
         times = [each.started_at for each in made]
         assert await queries(None, None) == 9
@@ -381,12 +381,12 @@ class ControlOperationContract:
         assert await queries(times[2] + TICK, times[5] + TICK) == 3
         assert await queries(times[8], None) == 1
         assert await queries(times[8] + TICK, None) == await queries(None, times[0]) == 0
-        assert (await store.read(GRANT, lambda r: r.metrics(None, times[0]))).recall_hit_rate is None
+        assert (await store.read(GRANT, lambda r: r.operations.metrics(None, times[0]))).recall_hit_rate is None
 
     @scenario
     async def test_the_operations_of_a_store_are_those_of_all_spaces(self, store: Store) -> None:
         scribes = [ControlScribe(space) for space in ("default", "other")]
         made = [scribe.operation(scope=scribe.scope(agent="a")) for scribe in scribes]
         await record_all(store, made)
-        found = await store.read(EVERYTHING, lambda r: r.operations_page(OperationFilter(agent="a"), None, 10))
+        found = await store.read(EVERYTHING, lambda r: r.operations.page(OperationFilter(agent="a"), None, 10))
         assert {each.id for each in found} == {OperationId(each.id) for each in made}

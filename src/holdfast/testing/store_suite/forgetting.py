@@ -50,19 +50,23 @@ class ForgettingContract:
         known = scribe.clock.step()
         numbers = [await number_of(store, message.id), await number_of(store, memory.id)]
         target = ForgetTarget(ids=(message.id, memory.id))
-        doomed = await store.read(read_grant(Scope(subject="ana")), lambda r: r.doomed(target))
+        doomed = await store.read(read_grant(Scope(subject="ana")), lambda r: r.records.plan_forget(target))
         assert (doomed.message_ids, doomed.memory_ids) == ((message.id,), (memory.id,))
         assert (doomed.revisions, doomed.derived_ids, doomed.weakened, doomed.conversations) == (2, (), 0, 1)
-        ended = await store.write(write_grant(Scope(subject="ana")), lambda t: t.forget(doomed, scribe.clock.now()))
+        ended = await store.write(
+            write_grant(Scope(subject="ana")), lambda t: t.records.forget(doomed, scribe.clock.now())
+        )
         assert ended == (3, 0)
         for record_id in (message.id, memory.id):
             assert await find_record(store, record_id) is None
             assert await find_record(store, record_id, known) is None
-            assert await store.read(SPACE, lambda r, record_id=record_id: list(r.revisions(record_id))) == []  # type: ignore[misc]
-        assert await store.read(SPACE, lambda r: r.fetch(numbers)) == {}
+            assert await store.read(SPACE, lambda r, record_id=record_id: list(r.records.revisions(record_id))) == []  # type: ignore[misc]
+        assert await store.read(SPACE, lambda r: r.records.fetch(numbers)) == {}
         assert await texts(store) == await texts(store, wanted=ListFilter(as_of=known)) == ["kept"]
-        assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["tombstones"] == 3
-        again = await store.write(write_grant(Scope(subject="ana")), lambda t: t.forget(doomed, scribe.clock.now()))
+        assert (await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER)))["tombstones"] == 3
+        again = await store.write(
+            write_grant(Scope(subject="ana")), lambda t: t.records.forget(doomed, scribe.clock.now())
+        )
         assert again == (0, 0)
 
     @scenario
@@ -78,7 +82,7 @@ class ForgettingContract:
             await put(store, memory)
         since = (await delta(store)).change
         target = ForgetTarget(ids=(one.id,))
-        doomed = await store.read(read_grant(ANA), lambda r: r.doomed(target))
+        doomed = await store.read(read_grant(ANA), lambda r: r.records.plan_forget(target))
         assert (doomed.derived_ids, doomed.weakened, doomed.revisions) == ((alone.id,), 1, 1)
         assert await forget(store, target, write_grant(scope), scribe.clock.step()) == (2, 0)
         assert await texts(store) == ["on nothing", "on both", "two"]
@@ -97,12 +101,12 @@ class ForgettingContract:
         memory = scribe.revision(scope, "first", evidence=[one.id])
         await put(store, memory)
         await put(store, scribe.revision(scope, "second", of=memory, supersedes=1, evidence=[two.id]))
-        doomed = await store.read(read_grant(ANA), lambda r: r.doomed(ForgetTarget(ids=(two.id,))))
+        doomed = await store.read(read_grant(ANA), lambda r: r.records.plan_forget(ForgetTarget(ids=(two.id,))))
         assert (doomed.derived_ids, doomed.baseless, doomed.weakened, doomed.revisions) == ((memory.id,), (), 0, 2)
-        doomed = await store.read(read_grant(ANA), lambda r: r.doomed(ForgetTarget(ids=(one.id,))))
+        doomed = await store.read(read_grant(ANA), lambda r: r.records.plan_forget(ForgetTarget(ids=(one.id,))))
         assert (doomed.derived_ids, len(doomed.baseless), doomed.weakened, doomed.revisions) == ((), 1, 1, 1)
         assert await forget(store, ForgetTarget(ids=(one.id,)), write_grant(scope), scribe.clock.step()) == (2, 0)
-        left = await store.read(read_grant(scope), lambda r: r.revisions(memory.id))
+        left = await store.read(read_grant(scope), lambda r: r.records.revisions(memory.id))
         assert [revision.text for revision in left] == ["second"]
         assert await forget(store, ForgetTarget(ids=(two.id,)), write_grant(scope), scribe.clock.step()) == (2, 0)
         assert await texts(store) == []
@@ -116,18 +120,18 @@ class ForgettingContract:
         learned = scribe.revision(scope, "learned", evidence=[one.id, two.id])
         await put(store, learned)
         override = scribe.revision(ANA, "override", evidence=[one.id])
-        await store.write(write_grant(ANA), lambda t: t.supersede(one.id, override.recorded_at))
+        await store.write(write_grant(ANA), lambda t: t.records.supersede(one.id, override.recorded_at))
         await put(store, override)
         # Having a corrected message as evidence is not replacing it.
-        doomed = await store.read(read_grant(scope), lambda r: r.doomed(ForgetTarget(ids=(learned.id,))))
+        doomed = await store.read(read_grant(scope), lambda r: r.records.plan_forget(ForgetTarget(ids=(learned.id,))))
         assert (doomed.message_ids, doomed.memory_ids, doomed.derived_ids) == ((), (learned.id,), ())
         target = ForgetTarget(ids=(override.id,))
-        doomed = await store.read(read_grant(scope), lambda r: r.doomed(target))
+        doomed = await store.read(read_grant(scope), lambda r: r.records.plan_forget(target))
         assert (doomed.message_ids, doomed.memory_ids) == ((one.id,), (override.id,))
         assert (doomed.derived_ids, doomed.weakened, doomed.conversations) == ((), 1, 1)
         await put(store, scribe.revision(ANA, "again", of=override, supersedes=1, evidence=[two.id]))
         # Also if the override goes with its current evidence; with both messages goes the memory learned from them.
-        doomed = await store.read(read_grant(scope), lambda r: r.doomed(ForgetTarget(ids=(two.id,))))
+        doomed = await store.read(read_grant(scope), lambda r: r.records.plan_forget(ForgetTarget(ids=(two.id,))))
         assert doomed.message_ids == tuple(sorted([one.id, two.id]))
         assert doomed.derived_ids == tuple(sorted([override.id, learned.id]))
         assert await forget(store, target, write_grant(scope), scribe.clock.step()) == (3, 0)
@@ -142,7 +146,7 @@ class ForgettingContract:
         learned = scribe.revision(ANA, "learned", evidence=[message.id])
         await put(store, learned)
         first = scribe.revision(ANA, "one", evidence=[message.id, other.id])
-        await store.write(write_grant(ANA), lambda t: t.supersede(message.id, first.recorded_at))
+        await store.write(write_grant(ANA), lambda t: t.records.supersede(message.id, first.recorded_at))
         await put(store, first)
         await put(store, scribe.revision(ANA, "two", of=first, supersedes=1))
         history = ["said", "one", "two"]
@@ -153,10 +157,11 @@ class ForgettingContract:
             (other.id, ["other"]),
         ]:
             for grant in (SPACE, read_grant(ANA)):
-                shown = await store.read(grant, lambda r, record_id=record_id: list(r.revisions(record_id)))  # type: ignore[misc]
+                shown = await store.read(grant, lambda r, record_id=record_id: list(r.records.revisions(record_id)))  # type: ignore[misc]
                 assert [record.text for record in shown] == expected
             for grant in (read_grant(BOB), read_grant(replace(ANA, conversation="elsewhere"))):
-                assert await store.read(grant, lambda r, record_id=record_id: list(r.revisions(record_id))) == []  # type: ignore[misc]
+                shown = await store.read(grant, lambda r, record_id=record_id: list(r.records.revisions(record_id)))  # type: ignore[misc]
+                assert shown == []
 
     @scenario
     async def test_what_is_shared_goes_with_the_words_it_rests_on(self, store: Store) -> None:
@@ -165,7 +170,9 @@ class ForgettingContract:
         await add(store, scribe.turn(ANA, one))
         shared = scribe.revision(Scope(), "shared", evidence=[one.id])
         await put(store, shared, write_grant(Scope()))
-        doomed = await store.read(write_grant(Scope(subject="ana")), lambda r: r.doomed(ForgetTarget(subject="ana")))
+        doomed = await store.read(
+            write_grant(Scope(subject="ana")), lambda r: r.records.plan_forget(ForgetTarget(subject="ana"))
+        )
         assert doomed.derived_ids == (shared.id,)
         target = ForgetTarget(subject="ana")
         assert await forget(store, target, write_grant(Scope(subject="ana")), scribe.clock.step()) == (2, 0)
@@ -181,18 +188,21 @@ class ForgettingContract:
         await put(store, scribe.revision(noted, "noted"), write_grant(noted))
 
         async def holding(**where: str) -> set[str]:
-            return {each.owner for each in await store.read(read_grant(Scope(**where)), lambda r: r.holding())}
+            return {
+                each.owner
+                for each in await store.read(read_grant(Scope(**where)), lambda r: r.records.occupied_partitions())
+            }
 
         assert await holding(conversation="chat") == {"ana", "bob", "bot", "dan"}
         assert await holding(conversation="chat", app="app") == {"bot"}
         assert await holding(conversation="chat", subject="ana") == {"ana"}
         assert await holding(conversation="nowhere") == await holding(conversation="chat", space="away") == set()
-        assert await store.read(write_grant(SHARED), lambda r: r.holding()) == []
+        assert await store.read(write_grant(SHARED), lambda r: r.records.occupied_partitions()) == []
         # Names of conversations stay; only records count.
         await forget(store, ForgetTarget(conversation="chat"), write_grant(ANA), scribe.clock.step())
         assert await holding(conversation="chat") == {"bob", "bot", "dan"}
         await add(store, scribe.turn(SHARED, "nobody's"), write_grant(SHARED))
-        assert len(await store.read(write_grant(SHARED), lambda r: r.holding())) == 1
+        assert len(await store.read(write_grant(SHARED), lambda r: r.records.occupied_partitions())) == 1
 
     @pytest.mark.parametrize(
         ("target", "left"),
@@ -224,14 +234,14 @@ class ForgettingContract:
         memory = scribe.revision(Scope(subject="ana"), "fact")
         await put(store, memory)
         target, grant = ForgetTarget(subject="ana"), read_grant(Scope(subject="ana"))
-        seen = [(await store.read(grant, lambda r: r.doomed(target))).fingerprint]
-        assert (await store.read(grant, lambda r: r.doomed(target))).fingerprint == seen[0]
+        seen = [(await store.read(grant, lambda r: r.records.plan_forget(target))).fingerprint]
+        assert (await store.read(grant, lambda r: r.records.plan_forget(target))).fingerprint == seen[0]
         await add(store, scribe.turn(ANA, "two"))
-        seen.append((await store.read(grant, lambda r: r.doomed(target))).fingerprint)
+        seen.append((await store.read(grant, lambda r: r.records.plan_forget(target))).fingerprint)
         await put(store, scribe.revision(Scope(subject="ana"), "corrected", of=memory, supersedes=1))
-        seen.append((await store.read(grant, lambda r: r.doomed(target))).fingerprint)
+        seen.append((await store.read(grant, lambda r: r.records.plan_forget(target))).fingerprint)
         await add(store, scribe.turn(BOB, "not Ana's"))
-        assert (await store.read(grant, lambda r: r.doomed(target))).fingerprint == seen[-1]
+        assert (await store.read(grant, lambda r: r.records.plan_forget(target))).fingerprint == seen[-1]
         assert len(set(seen)) == 3
 
     @scenario
@@ -249,7 +259,7 @@ class ForgettingContract:
         await add(store, scribe.turn(ANA, gone, kept))
         await enqueue(store, scribe, scribe.job(record_ids=(gone.id, kept.id)))
         await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), scribe.clock.step())
-        assert [job.record_ids for job in await store.read(SPACE, lambda r: r.jobs())] == [(kept.id,)]
+        assert [job.record_ids for job in await store.read(SPACE, lambda r: r.jobs.newest())] == [(kept.id,)]
 
     @scenario
     async def test_scrubbing_leaves_everything_that_was_kept(self, store: Store) -> None:
@@ -270,21 +280,21 @@ class ForgettingContract:
         await add(store, scribe.turn(replace(ANA, conversation="other"), "elsewhere"))
 
         async def unsealed_ids() -> list[str]:
-            found: list[str] = list(await store.read(read_grant(ANA), lambda r: r.unsealed(ANA)))
-            listed = await store.read(read_grant(ANA), lambda r: r.page(ListFilter(unsealed=True), None, 10))
+            found: list[str] = list(await store.read(read_grant(ANA), lambda r: r.transcripts.unsealed_messages(ANA)))
+            listed = await store.read(read_grant(ANA), lambda r: r.records.page(ListFilter(unsealed=True), None, 10))
             assert [record.id for record in listed] == found[::-1]
             return found
 
         assert await unsealed_ids() == [message.id for message in messages[:3]]
         await forget(store, ForgetTarget(ids=(messages[1].id,)), write_grant(ANA), scribe.clock.step())
         assert await unsealed_ids() == [messages[0].id, messages[2].id]
-        await store.write(write_grant(ANA), lambda t: t.seal(ANA))
+        await store.write(write_grant(ANA), lambda t: t.transcripts.seal(ANA))
         assert await unsealed_ids() == []
         await add(store, scribe.turn(ANA, messages[3]))
         assert await unsealed_ids() == [messages[3].id]
         other = replace(ANA, conversation="other")
-        assert len(await store.read(read_grant(other), lambda r: r.unsealed(other))) == 1
-        assert await store.write(write_grant(BOB), lambda t: t.seal(BOB)) == 0
+        assert len(await store.read(read_grant(other), lambda r: r.transcripts.unsealed_messages(other))) == 1
+        assert await store.write(write_grant(BOB), lambda t: t.transcripts.seal(BOB)) == 0
 
     # --- retries ---
 
@@ -293,9 +303,15 @@ class ForgettingContract:
         scribe = Scribe()
         answer = StoredResponse("digest", '{"ids": ["msg_1", null]}')
         await add(store, scribe.turn(BOB, "hello"))
-        await store.write(write_grant(ANA), lambda t: t.keep_answer(ANA.partition, "key", answer, scribe.clock.now()))
+        await store.write(
+            write_grant(ANA), lambda t: t.records.put_response(ANA.partition, "key", answer, scribe.clock.now())
+        )
         answers = await store.read(
             SPACE,
-            lambda r: [r.answer(ANA.partition, "key"), r.answer(ANA.partition, "k"), r.answer(BOB.partition, "key")],
+            lambda r: [
+                r.records.response(ANA.partition, "key"),
+                r.records.response(ANA.partition, "k"),
+                r.records.response(BOB.partition, "key"),
+            ],
         )
         assert answers == [answer, None, None]

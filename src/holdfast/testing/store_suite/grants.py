@@ -66,22 +66,22 @@ class GrantContract:
         grant = read_grant(here)
 
         def look(reader: Reader) -> None:
-            assert reader.find(message) is None
-            assert reader.find(memory) is None
-            assert reader.find(memory, scribe.clock.step(3600)) is None
-            assert list(reader.revisions(memory)) == []
-            assert reader.fetch(numbers) == {}
-            assert list(reader.page(ListFilter(), None, 10)) == []
-            assert list(reader.page(ListFilter(source="canary"), None, 10)) == []
-            assert list(reader.unindexed(EMBEDDER, ANALYZER, 0, 10)) == []
-            assert list(reader.waiting([message, memory], EMBEDDER, ANALYZER)) == []
-            assert reader.in_slot(here, "slot") is None
+            assert reader.records.find(message) is None
+            assert reader.records.find(memory) is None
+            assert reader.records.find(memory, scribe.clock.step(3600)) is None
+            assert list(reader.records.revisions(memory)) == []
+            assert reader.records.fetch(numbers) == {}
+            assert list(reader.records.page(ListFilter(), None, 10)) == []
+            assert list(reader.records.page(ListFilter(source="canary"), None, 10)) == []
+            assert list(reader.index.backlog(EMBEDDER, ANALYZER, 0, 10)) == []
+            assert list(reader.index.backlog_of([message, memory], EMBEDDER, ANALYZER)) == []
+            assert reader.records.in_slot(here, "slot") is None
             # A conversation is sealed as a whole, across its runs and issues.
-            assert part in ("run", "issue") or list(reader.unsealed(here)) == []
-            assert list(reader.jobs()) == []
-            assert reader.job_counts() == {}
-            assert list(reader.operations()) == []
-            counts = reader.counts(EMBEDDER, ANALYZER)
+            assert part in ("run", "issue") or list(reader.transcripts.unsealed_messages(here)) == []
+            assert list(reader.jobs.newest()) == []
+            assert reader.jobs.counts() == {}
+            assert list(reader.operations.page()) == []
+            counts = reader.maintenance.counts(EMBEDDER, ANALYZER)
             counts.pop("partitions")
             assert set(counts.values()) == {0}
 
@@ -101,7 +101,7 @@ class GrantContract:
         if there.subject is not None:
             targets.append(ForgetTarget(subject=there.subject))
         for target in targets:
-            doomed = await store.read(read_grant(here), lambda r, target=target: r.doomed(target))  # type: ignore[misc]
+            doomed = await store.read(read_grant(here), lambda r, target=target: r.records.plan_forget(target))  # type: ignore[misc]
             assert (doomed.message_ids, doomed.memory_ids, doomed.derived_ids) == ((), (), ())
             assert (doomed.revisions, doomed.weakened, doomed.conversations) == (0, 0, 0)
             left = await forget(store, target, write_grant(here), scribe.clock.step())
@@ -115,16 +115,16 @@ class GrantContract:
         scribe = Scribe()
         here, there = self._scopes(part)
         await populate(store, scribe, there)
-        changes = await store.read(EVERYTHING, lambda r: r.change_of(there.partition))
+        changes = await store.read(EVERYTHING, lambda r: r.index.change_of(there.partition))
 
         def look(reader: Reader) -> None:
-            assert there.partition not in reader.partitions()
-            assert reader.change_of(there.partition) == 0
-            empty = reader.delta(there.partition, 0, EMBEDDER)
+            assert there.partition not in reader.index.partitions()
+            assert reader.index.change_of(there.partition) == 0
+            empty = reader.index.delta(there.partition, 0, EMBEDDER)
             assert (list(empty.rows), list(empty.vectors), list(empty.removed), empty.scopes) == ([], [], [], {})
-            assert reader.answer(there.partition, "key") is None
-            assert list(reader.unsealed(there)) == []
-            assert reader.in_slot(there, "slot") is None
+            assert reader.records.response(there.partition, "key") is None
+            assert list(reader.transcripts.unsealed_messages(there)) == []
+            assert reader.records.in_slot(there, "slot") is None
 
         await store.read(read_grant(here), look)
         await store.write(write_grant(here), look)
@@ -145,12 +145,15 @@ class GrantContract:
             await put(store, scribe.revision(there, "intruder"), grant)
         with pytest.raises(AccessDenied):
             await store.write(
-                grant, lambda t: t.keep_answer(there.partition, "other", StoredResponse("d", "{}"), scribe.clock.now())
+                grant,
+                lambda t: t.records.put_response(
+                    there.partition, "other", StoredResponse("d", "{}"), scribe.clock.now()
+                ),
             )
         entries = [IndexUpdate(number, [vector()], analysis("intruder")) for number in numbers]
-        await store.write(grant, lambda t: t.index(entries, EMBEDDER, ANALYZER))
-        await store.write(grant, lambda t: t.mark_stale())
-        await store.write(grant, lambda t: t.seal(there))
+        await store.write(grant, lambda t: t.index.update(entries, EMBEDDER, ANALYZER))
+        await store.write(grant, lambda t: t.index.mark_stale())
+        await store.write(grant, lambda t: t.transcripts.seal(there))
         # Claiming the id of a foreign memory does not allow superseding it.
         stolen = replace(scribe.revision(here, "stolen"), id=memory, supersedes=1)
         with pytest.raises(HoldfastError):
@@ -165,7 +168,7 @@ class GrantContract:
         assert await texts(store, read_grant(ANA)) == ["default None", "default ana"]
         assert await texts(store, SPACE) == ["default None", "default bob", "default ana"]
         assert len(await texts(store, EVERYTHING)) == 5
-        partitions = await store.read(read_grant(ANA), lambda r: r.partitions())
+        partitions = await store.read(read_grant(ANA), lambda r: r.index.partitions())
         assert set(partitions) == {
             Partition("default", PartitionKind.SUBJECT, "ana"),
             Partition("default", PartitionKind.SHARED),
@@ -184,7 +187,7 @@ class GrantContract:
         ]
         assert [len(record.evidence) for record in seen if isinstance(record, MemoryRecord)] == [1, 0]
         number = await number_of(store, memory.id)
-        fetched = await store.read(read_grant(Scope(subject="bob")), lambda r: r.fetch([number]))
+        fetched = await store.read(read_grant(Scope(subject="bob")), lambda r: r.records.fetch([number]))
         assert [record.evidence for record in fetched.values() if isinstance(record, MemoryRecord)] == [()]
 
     @scenario
@@ -207,7 +210,7 @@ class GrantContract:
         first = scribe.revision(Scope(subject="ana"), "fact")
         await put(store, first)
         await put(store, scribe.revision(Scope(subject="ana"), "fact, corrected", of=first, supersedes=1))
-        counts = await store.read(read_grant(Scope(subject="ana")), lambda r: r.counts(EMBEDDER, ANALYZER))
+        counts = await store.read(read_grant(Scope(subject="ana")), lambda r: r.maintenance.counts(EMBEDDER, ANALYZER))
         assert counts == {
             "messages": 3,
             "memories": 1,
@@ -220,18 +223,18 @@ class GrantContract:
             "users": 0,
             "resources": 0,
         }
-        assert (await store.read(read_grant(ANA), lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 2
-        assert (await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER)))["messages"] == 5
+        assert (await store.read(read_grant(ANA), lambda r: r.maintenance.counts(EMBEDDER, ANALYZER)))["messages"] == 2
+        assert (await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER)))["messages"] == 5
         # For another embedder, everything still has to be embedded, also old revisions, for `as_of`.
-        assert (await store.read(SPACE, lambda r: r.counts("another", ANALYZER)))["pending_vectors"] == 7
+        assert (await store.read(SPACE, lambda r: r.maintenance.counts("another", ANALYZER)))["pending_vectors"] == 7
 
     @scenario
     async def test_what_has_a_vector_that_is_to_be_made_anew_is_told_from_what_has_none(self, store: Store) -> None:
         scribe = Scribe()
         await add(store, scribe.turn(ANA, "one", scribe.message("two", vectors=())))
-        await store.write(EVERYTHING, lambda t: t.mark_stale())
-        counts = await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER))
+        await store.write(EVERYTHING, lambda t: t.index.mark_stale())
+        counts = await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER))
         assert (counts["pending_vectors"], counts["stale_vectors"]) == (2, 1)
         # For another embedder, a vector by this one does not count.
-        counts = await store.read(SPACE, lambda r: r.counts("another", ANALYZER))
+        counts = await store.read(SPACE, lambda r: r.maintenance.counts("another", ANALYZER))
         assert (counts["pending_vectors"], counts["stale_vectors"]) == (2, 0)

@@ -121,13 +121,15 @@ class IndexContract:
         await add(store, scribe.turn(ANA, message))
         number, start = await number_of(store, message.id), (await delta(store)).change
         entry = IndexUpdate(number, [vector(0, 1), vector(1, 0)])
-        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
+        await store.write(write_grant(ANA), lambda t: t.index.update([entry], EMBEDDER, ANALYZER))
         change = await delta(store, since=start)
         assert [row.number for row in change.rows] == [number]
         assert [bytes(each.vector) for each in change.vectors] == [vector(0, 1), vector(1, 0)]
         assert list((await delta(store, embedder="another")).vectors) == []
         # Fewer pieces than before: the old ones are gone.
-        await store.write(write_grant(ANA), lambda t: t.index([IndexUpdate(number, [vector()])], EMBEDDER, ANALYZER))
+        await store.write(
+            write_grant(ANA), lambda t: t.index.update([IndexUpdate(number, [vector()])], EMBEDDER, ANALYZER)
+        )
         assert [bytes(each.vector) for each in (await delta(store)).vectors] == [vector()]
 
     @scenario
@@ -137,7 +139,9 @@ class IndexContract:
         memory, message = scribe.revision(Scope(subject="ana"), "one"), scribe.message("hello")
 
         async def changes() -> tuple[int, int]:
-            return await store.read(SPACE, lambda r: (r.change_of(ANA.partition), r.change_of(BOB.partition)))
+            return await store.read(
+                SPACE, lambda r: (r.index.change_of(ANA.partition), r.index.change_of(BOB.partition))
+            )
 
         before = await changes()
         assert before[0] == 0
@@ -163,7 +167,7 @@ class IndexContract:
         before = await delta(store)
 
         def fail(transaction: Transaction) -> None:
-            transaction.add_turn(scribe.turn(ANA, "never"), EMBEDDER, ANALYZER)
+            transaction.transcripts.add_turn(scribe.turn(ANA, "never"), EMBEDDER, ANALYZER)
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
@@ -208,7 +212,8 @@ class IndexContract:
 
         async def unindexed_texts(embedder: str = EMBEDDER, analyzer: int = ANALYZER, after: int = 0) -> list[str]:
             return [
-                record.text for record in await store.read(SPACE, lambda r: r.unindexed(embedder, analyzer, after, 10))
+                record.text
+                for record in await store.read(SPACE, lambda r: r.index.backlog(embedder, analyzer, after, 10))
             ]
 
         assert await unindexed_texts() == ["bare", "memory"]
@@ -216,12 +221,12 @@ class IndexContract:
         assert (
             await unindexed_texts(embedder="another") == await unindexed_texts(analyzer=2) == ["done", "bare", "memory"]
         )
-        waiting = await store.read(SPACE, lambda r: r.waiting([done.id, bare.id, "msg_0"], EMBEDDER, ANALYZER))
+        waiting = await store.read(SPACE, lambda r: r.index.backlog_of([done.id, bare.id, "msg_0"], EMBEDDER, ANALYZER))
         assert [(each.id, each.text) for each in waiting] == [(bare.id, "bare")]
-        limited = await store.read(SPACE, lambda r: r.unindexed("another", 1, 0, 2))
+        limited = await store.read(SPACE, lambda r: r.index.backlog("another", 1, 0, 2))
         assert [each.text for each in limited] == ["done", "bare"]
         entry = IndexUpdate(await number_of(store, bare.id), [vector()], analysis("bare"))
-        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
+        await store.write(write_grant(ANA), lambda t: t.index.update([entry], EMBEDDER, ANALYZER))
         assert await unindexed_texts() == ["memory"]
 
     @scenario
@@ -234,14 +239,14 @@ class IndexContract:
         await put(store, scribe.revision(Scope(subject="ana"), "two", of=memory, supersedes=1))
         await add(store, scribe.turn(replace(ANA, space="other"), "not ours"))
         before = await delta(store)
-        assert await store.write(SPACE, lambda t: t.mark_stale()) == 3
+        assert await store.write(SPACE, lambda t: t.index.mark_stale()) == 3
         after = await delta(store)
         assert (after.rows, after.vectors) == (before.rows, before.vectors)
-        stale = await store.read(EVERYTHING, lambda r: r.unindexed(EMBEDDER, ANALYZER, 0, 10))
+        stale = await store.read(EVERYTHING, lambda r: r.index.backlog(EMBEDDER, ANALYZER, 0, 10))
         assert sorted(each.text for each in stale) == ["hello", "one", "two"]
         entries = [IndexUpdate(each.number, [vector(0, 1)], analysis(each.text)) for each in stale]
-        await store.write(SPACE, lambda t: t.index(entries, EMBEDDER, ANALYZER))
-        assert await store.read(EVERYTHING, lambda r: list(r.unindexed(EMBEDDER, ANALYZER, 0, 10))) == []
+        await store.write(SPACE, lambda t: t.index.update(entries, EMBEDDER, ANALYZER))
+        assert await store.read(EVERYTHING, lambda r: list(r.index.backlog(EMBEDDER, ANALYZER, 0, 10))) == []
         assert {bytes(each.vector) for each in (await delta(store)).vectors} == {vector(0, 1)}
 
     @scenario
@@ -252,10 +257,10 @@ class IndexContract:
         terms = struct.pack("<QH", 2**63 + 5, 3)
         made = Analysis(terms=terms, length=7, flags=TextFlag.LONG | TextFlag.QUESTION_ONLY, pieces=("hello",))
         entry = IndexUpdate(await number_of(store, message.id), [vector()], made)
-        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, 2))
+        await store.write(write_grant(ANA), lambda t: t.index.update([entry], EMBEDDER, 2))
         (row,) = (await delta(store)).rows
         assert (bytes(row.terms), row.length, TextFlag(row.flags)) == (terms, 7, TextFlag.LONG | TextFlag.QUESTION_ONLY)
-        assert await store.read(SPACE, lambda r: list(r.unindexed(EMBEDDER, 2, 0, 10))) == []
+        assert await store.read(SPACE, lambda r: list(r.index.backlog(EMBEDDER, 2, 0, 10))) == []
 
     @scenario
     async def test_indexing_what_was_forgotten_meanwhile_does_nothing(self, store: Store) -> None:
@@ -264,12 +269,15 @@ class IndexContract:
         await add(store, scribe.turn(ANA, message))
         entry = IndexUpdate(await number_of(store, message.id), [vector()], analysis("hello"))
         await forget(store, ForgetTarget(ids=(message.id,)), write_grant(ANA), scribe.clock.step())
-        await store.write(write_grant(ANA), lambda t: t.index([entry], EMBEDDER, ANALYZER))
+        await store.write(write_grant(ANA), lambda t: t.index.update([entry], EMBEDDER, ANALYZER))
         whole = await delta(store)
         assert (list(whole.rows), list(whole.vectors)) == ([], [])
 
     @scenario
     async def test_facts_about_the_store_are_kept_and_replaced(self, store: Store) -> None:
-        await store.write(EVERYTHING, lambda t: t.put_fact("made_by", "one"))
-        await store.write(EVERYTHING, lambda t: t.put_fact("made_by", "two"))
-        assert await store.read(SPACE, lambda r: (r.fact("made_by"), r.fact("other"))) == ("two", None)
+        await store.write(EVERYTHING, lambda t: t.maintenance.put_fact("made_by", "one"))
+        await store.write(EVERYTHING, lambda t: t.maintenance.put_fact("made_by", "two"))
+        assert await store.read(SPACE, lambda r: (r.maintenance.fact("made_by"), r.maintenance.fact("other"))) == (
+            "two",
+            None,
+        )

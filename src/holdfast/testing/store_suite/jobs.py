@@ -42,10 +42,10 @@ class JobContract:
         second = await enqueue(store, scribe, scribe.job(), now)
         third = await enqueue(store, scribe, scribe.job(JobKind.EXTRACT), now)
         first = await enqueue(store, scribe, scribe.job(record_ids=("msg_1",)), now - timedelta(seconds=5))
-        assert await store.read(EVERYTHING, lambda r: r.due(now))
-        assert await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.EXTRACT})))
+        assert await store.read(EVERYTHING, lambda r: r.jobs.has_due(now))
+        assert await store.read(EVERYTHING, lambda r: r.jobs.has_due(now, frozenset({JobKind.EXTRACT})))
         # A worker is not woken for kinds it cannot run.
-        assert not await store.read(EVERYTHING, lambda r: r.due(now, frozenset({JobKind.MAINTAIN})))
+        assert not await store.read(EVERYTHING, lambda r: r.jobs.has_due(now, frozenset({JobKind.MAINTAIN})))
         job = await claim_one(store, now)
         assert (job.id, job.kind, job.scope, job.record_ids) == (first, JobKind.INDEX, ANA, ("msg_1",))
         assert (job.status, job.attempt, job.token, job.lease_until, job.started_at) == (
@@ -56,14 +56,14 @@ class JobContract:
         assert extraction.id == third
         assert (await claim_one(store, now)).id == second
         assert await claim(store, now) is None
-        assert not await store.read(EVERYTHING, lambda r: r.due(now))
+        assert not await store.read(EVERYTHING, lambda r: r.jobs.has_due(now))
 
     @scenario
     async def test_a_job_does_not_wait_for_a_clock_that_went_back(self, store: Store) -> None:
         scribe = Scribe()
         queued = await enqueue(store, scribe, scribe.job())
         yesterday = scribe.clock.now() - timedelta(days=1)
-        assert await store.read(EVERYTHING, lambda r: r.due(yesterday))
+        assert await store.read(EVERYTHING, lambda r: r.jobs.has_due(yesterday))
         assert (await claim_one(store, yesterday)).id == queued
 
     @scenario
@@ -92,9 +92,9 @@ class JobContract:
         now = scribe.clock.now()
         job = await claim_one(store, now)
         halfway = now + LEASE / 2
-        await store.write(EVERYTHING, lambda t: t.extend(job, halfway, LEASE, 3, 9))
+        await store.write(EVERYTHING, lambda t: t.jobs.extend(job, halfway, LEASE, 3, 9))
         assert await claim(store, now + LEASE) is None
-        (seen,) = await store.read(EVERYTHING, lambda r: r.jobs())
+        (seen,) = await store.read(EVERYTHING, lambda r: r.jobs.newest())
         assert (seen.done, seen.total, seen.lease_until) == (3, 9, halfway + LEASE)
 
     @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ class JobContract:
         await enqueue(store, scribe, scribe.job())
         now = scribe.clock.now()
         job = await claim_one(store, now)
-        await store.write(EVERYTHING, lambda t: t.extend(job, now, LEASE, 3, 9))
-        await store.write(EVERYTHING, lambda t: t.finish(job, status, now))
-        (seen,) = await store.read(EVERYTHING, lambda r: r.jobs())
+        await store.write(EVERYTHING, lambda t: t.jobs.extend(job, now, LEASE, 3, 9))
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(job, status, now))
+        (seen,) = await store.read(EVERYTHING, lambda r: r.jobs.newest())
         assert (seen.status, seen.done, seen.total) == (status, done, 9)
 
     @scenario
@@ -120,23 +120,23 @@ class JobContract:
         held = await claim_one(store, now + LEASE)
 
         def effect(transaction: Transaction, ending: Callable[[Transaction], None]) -> None:
-            transaction.add_turn(scribe.turn(ANA, "an effect"), EMBEDDER, ANALYZER)
+            transaction.transcripts.add_turn(scribe.turn(ANA, "an effect"), EMBEDDER, ANALYZER)
             ending(transaction)
 
         endings: list[Callable[[Transaction], None]] = [
-            lambda t: t.finish(lost, JobStatus.SUCCEEDED, now),
-            lambda t: t.extend(lost, now, LEASE, 1, 1),
-            lambda t: t.retry(lost, now, now, "error"),
+            lambda t: t.jobs.finish(lost, JobStatus.SUCCEEDED, now),
+            lambda t: t.jobs.extend(lost, now, LEASE, 1, 1),
+            lambda t: t.jobs.retry(lost, now, now, "error"),
         ]
         for ending in endings:
             with pytest.raises(LeaseLost):
                 await store.write(EVERYTHING, lambda t, ending=ending: effect(t, ending))  # type: ignore[misc]
         assert await texts(store) == []
-        assert await store.read(EVERYTHING, lambda r: r.job_counts()) == {"running": 1}
-        await store.write(EVERYTHING, lambda t: effect(t, lambda t: t.finish(held, JobStatus.SUCCEEDED, now)))
+        assert await store.read(EVERYTHING, lambda r: r.jobs.counts()) == {"running": 1}
+        await store.write(EVERYTHING, lambda t: effect(t, lambda t: t.jobs.finish(held, JobStatus.SUCCEEDED, now)))
         assert await texts(store) == ["an effect"]
         with pytest.raises(LeaseLost):
-            await store.write(EVERYTHING, lambda t: t.finish(held, JobStatus.SUCCEEDED, now))
+            await store.write(EVERYTHING, lambda t: t.jobs.finish(held, JobStatus.SUCCEEDED, now))
 
     @scenario
     async def test_a_finished_job_is_not_claimed_and_says_how_it_ended(self, store: Store) -> None:
@@ -145,16 +145,18 @@ class JobContract:
         for status, error in ((JobStatus.SUCCEEDED, None), (JobStatus.FAILED, "broken"), (JobStatus.CANCELLED, None)):
             await enqueue(store, scribe, scribe.job())
             job = await claim_one(store, now)
-            await store.write(EVERYTHING, lambda t, j=job, s=status, e=error: t.finish(j, s, now, e))  # type: ignore[misc]
+            await store.write(EVERYTHING, lambda t, j=job, s=status, e=error: t.jobs.finish(j, s, now, e))  # type: ignore[misc]
         assert await claim(store, now + 10 * LEASE) is None
-        jobs = await store.read(EVERYTHING, lambda r: r.jobs())
+        jobs = await store.read(EVERYTHING, lambda r: r.jobs.newest())
         assert [(job.status, job.error, job.finished_at) for job in jobs] == [
             (JobStatus.CANCELLED, None, now),
             (JobStatus.FAILED, "broken", now),
             (JobStatus.SUCCEEDED, None, now),
         ]
-        assert [job.error for job in await store.read(EVERYTHING, lambda r: r.jobs(JobStatus.FAILED))] == ["broken"]
-        assert len(await store.read(EVERYTHING, lambda r: r.jobs(limit=2))) == 2
+        assert [job.error for job in await store.read(EVERYTHING, lambda r: r.jobs.newest(JobStatus.FAILED))] == [
+            "broken"
+        ]
+        assert len(await store.read(EVERYTHING, lambda r: r.jobs.newest(limit=2))) == 2
 
     @scenario
     async def test_a_retry_is_another_attempt_later(self, store: Store) -> None:
@@ -169,12 +171,12 @@ class JobContract:
             seen.append((job.attempt, job.token))
             assert job.record_ids == ("msg_1",)
             again = now + timedelta(seconds=2)
-            await store.write(EVERYTHING, lambda t, j=job, n=now, a=again: t.retry(j, n, a, "no answer"))  # type: ignore[misc]
+            await store.write(EVERYTHING, lambda t, j=job, n=now, a=again: t.jobs.retry(j, n, a, "no answer"))  # type: ignore[misc]
             assert await claim(store, now) is None
             now = again
         assert seen == [(attempt, 1) for attempt in range(1, 13)]
         assert len(ids) == 12
-        counts = await store.read(EVERYTHING, lambda r: r.job_counts())
+        counts = await store.read(EVERYTHING, lambda r: r.jobs.counts())
         assert counts == {"failed": 12, "queued": 1}
 
     @scenario
@@ -183,11 +185,11 @@ class JobContract:
         await enqueue(store, scribe, scribe.job())
         now = scribe.clock.now()
         job = await claim_one(store, now)
-        await store.write(EVERYTHING, lambda t: t.release(job))
+        await store.write(EVERYTHING, lambda t: t.jobs.release(job))
         again = await claim_one(store, now)
         assert (again.id, again.token) == (job.id, job.token + 1)
         # Too late: another worker holds it.
-        await store.write(EVERYTHING, lambda t: t.release(job))
+        await store.write(EVERYTHING, lambda t: t.jobs.release(job))
         assert await claim(store, now) is None
 
     @pytest.mark.parametrize("kind", [JobKind.REEMBED, JobKind.SCRUB])
@@ -201,7 +203,7 @@ class JobContract:
         # A running job may have passed the new records, so another one is queued.
         second = await enqueue(store, scribe, scribe.job(kind, everywhere))
         assert second != first
-        await store.write(EVERYTHING, lambda t: t.finish(job, JobStatus.SUCCEEDED, scribe.clock.now()))
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(job, JobStatus.SUCCEEDED, scribe.clock.now()))
         assert (await claim_one(store, scribe.clock.now())).id == second
 
     @scenario
@@ -209,14 +211,14 @@ class JobContract:
         scribe = Scribe()
         for kind in (JobKind.INDEX, JobKind.INDEX, JobKind.EXTRACT, JobKind.EXTRACT):
             await enqueue(store, scribe, scribe.job(kind))
-        assert await store.read(EVERYTHING, lambda r: r.job_counts()) == {"queued": 4}
+        assert await store.read(EVERYTHING, lambda r: r.jobs.counts()) == {"queued": 4}
 
     @scenario
     async def test_a_job_exists_only_if_what_caused_it_does(self, store: Store) -> None:
         scribe = Scribe()
 
         def fail(transaction: Transaction) -> None:
-            transaction.enqueue(scribe.job_id(), scribe.job(), scribe.clock.now())
+            transaction.jobs.enqueue(scribe.job_id(), scribe.job(), scribe.clock.now())
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):

@@ -5,7 +5,6 @@ One table lists the states in which each method of a reader shows content.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -49,6 +48,7 @@ from holdfast.testing.store_suite.scribe import (
     forget,
     number_of,
     page,
+    port_methods,
     put,
     read_grant,
     scenario,
@@ -96,7 +96,7 @@ async def build_world(store: Store, authority: Authority | None = None) -> World
     await put(store, memory)
     await enqueue(store, scribe, scribe.job(record_ids=(message.id,)))
     event = Event(EventId("evt_1"), EventKind.WRITE, ANA, scribe.clock.now(), None, message.id, CANARY)
-    await store.write(write_grant(ANA), lambda t: t.append_event(event))
+    await store.write(write_grant(ANA), lambda t: t.events.append(event))
     number, learned = await number_of(store, message.id), await number_of(store, memory.id)
     since = (await delta(store)).change
     return World(scribe, message.id, number, memory.id, learned, since, scribe.clock.step())
@@ -104,7 +104,7 @@ async def build_world(store: Store, authority: Authority | None = None) -> World
 
 async def move_to(store: Store, given: World, state: TranscriptState) -> int:
     at = given.scribe.clock.step()
-    return await store.write(write_grant(ANA), lambda t: t.set_state(ANA, [2], state, at))
+    return await store.write(write_grant(ANA), lambda t: t.transcripts.set_state(ANA, [2], state, at))
 
 
 # --- content by method ------------------------------------------------------------------------------------------------
@@ -124,115 +124,116 @@ def _id_of(value: object, given: World) -> object:
 
 
 def _page_of(status: Status) -> _ASK:
-    return lambda reader, given: reader.page(ListFilter(status=status), None, 10)
+    return lambda reader, given: reader.records.page(ListFilter(status=status), None, 10)
 
 
 # The call of each method, and the states in which its result may hold the content.
 METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
-    "delta": (lambda r, w: r.delta(ANA.partition, 0, EMBEDDER), FOUND),
-    "delta since": (lambda r, w: r.delta(ANA.partition, w.since, EMBEDDER), NEVER),
-    "delta vectors": (lambda r, w: CANARY if _has_vector(r, w) else None, FOUND),
-    "fetch": (lambda r, w: r.fetch([w.number]), READ),
-    "fetch evidence": (lambda r, w: r.fetch([w.learned]), FOUND),
-    "find": (lambda r, w: r.find(w.message), READ),
-    "find as_of": (lambda r, w: r.find(w.message, w.known_at), READ),
-    "find evidence": (lambda r, w: r.find(w.memory), FOUND),
-    "revisions": (lambda r, w: r.revisions(w.message), READ),
-    "revisions evidence": (lambda r, w: r.revisions(w.memory), FOUND),
-    "page": (lambda r, w: [e for e in r.page(ListFilter(), None, 10) if isinstance(e, Message)], READ),
-    "page as_of": (
-        lambda r, w: [e for e in r.page(ListFilter(as_of=w.known_at), None, 10) if isinstance(e, Message)],
+    "index.delta": (lambda r, w: r.index.delta(ANA.partition, 0, EMBEDDER), FOUND),
+    "index.delta since": (lambda r, w: r.index.delta(ANA.partition, w.since, EMBEDDER), NEVER),
+    "index.delta vectors": (lambda r, w: CANARY if _has_vector(r, w) else None, FOUND),
+    "records.fetch": (lambda r, w: r.records.fetch([w.number]), READ),
+    "records.fetch evidence": (lambda r, w: r.records.fetch([w.learned]), FOUND),
+    "records.find": (lambda r, w: r.records.find(w.message), READ),
+    "records.find as_of": (lambda r, w: r.records.find(w.message, w.known_at), READ),
+    "records.find evidence": (lambda r, w: r.records.find(w.memory), FOUND),
+    "records.revisions": (lambda r, w: r.records.revisions(w.message), READ),
+    "records.revisions evidence": (lambda r, w: r.records.revisions(w.memory), FOUND),
+    "records.page": (lambda r, w: [e for e in r.records.page(ListFilter(), None, 10) if isinstance(e, Message)], READ),
+    "records.page as_of": (
+        lambda r, w: [e for e in r.records.page(ListFilter(as_of=w.known_at), None, 10) if isinstance(e, Message)],
         READ,
     ),
-    "page evidence": (lambda r, w: [e for e in r.page(ListFilter(), None, 10) if isinstance(e, MemoryRecord)], FOUND),
-    "page sender": (lambda r, w: r.page(ListFilter(sender=CANARY), None, 10), READ),
-    "page source": (lambda r, w: r.page(ListFilter(source=CANARY), None, 10), READ),
-    "page unsealed": (
-        lambda r, w: [e for e in r.page(ListFilter(unsealed=True), None, 10) if isinstance(e, Message)],
+    "records.page evidence": (
+        lambda r, w: [e for e in r.records.page(ListFilter(), None, 10) if isinstance(e, MemoryRecord)],
+        FOUND,
+    ),
+    "records.page sender": (lambda r, w: r.records.page(ListFilter(sender=CANARY), None, 10), READ),
+    "records.page source": (lambda r, w: r.records.page(ListFilter(source=CANARY), None, 10), READ),
+    "records.page unsealed": (
+        lambda r, w: [e for e in r.records.page(ListFilter(unsealed=True), None, 10) if isinstance(e, Message)],
         READ,
     ),
     **{
-        f"page {status}": (_page_of(status), READ & {state})
+        f"records.page {status}": (_page_of(status), READ & {state})
         for state, status in STATUS.items()
         if status is not Status.ACCEPTED
     },
-    "in_slot": (lambda r, w: r.in_slot(Scope(subject="ana"), "slot"), FOUND),
-    "unsealed": (lambda r, w: _id_of(r.unsealed(ANA), w), FOUND),
-    "unindexed": (lambda r, w: r.unindexed("another", ANALYZER, 0, 10), READ),  # an embedder may be external
-    "waiting": (lambda r, w: r.waiting([w.message], "another", ANALYZER), READ),
-    "tail": (lambda r, w: r.tail(ANA, 10), HANDED_OVER),
-    "turns": (lambda r, w: r.turns(ANA, 0, 10), HANDED_OVER),
-    "last_turns": (lambda r, w: r.last_turns(ANA, 10), HANDED_OVER),
-    "turn": (lambda r, w: r.turn(ANA, "t2"), HANDED_OVER),
-    "turn_states": (lambda r, w: r.turn_states(ANA, 0, 10), NEVER),
-    "turn_count": (lambda r, w: r.turn_count(ANA), NEVER),
-    "derived_from": (lambda r, w: r.derived_from(ANA, [2], 10), NEVER),
-    "check_transcript": (lambda r, w: r.check_transcript(ANA, 10), NEVER),
-    "threads": (lambda r, w: r.threads(None, 10), NEVER),
-    "alias": (lambda r, w: r.alias(ANA, CANARY), NEVER),
-    "aliases": (lambda r, w: r.aliases(ANA.partition, b"", 10), NEVER),
-    "messages": (lambda r, w: r.messages([w.message]), READ),
-    "memories": (lambda r, w: r.memories("", 10), FOUND),
-    "links": (lambda r, w: r.links([w.memory]), NEVER),
-    "present": (lambda r, w: r.present([w.message]), NEVER),
-    "buried": (lambda r, w: r.buried(ANA.partition, [w.message]), NEVER),
-    "mendable": (lambda r, w: r.mendable(w.known_at, 10), NEVER),
-    "events": (lambda r, w: r.events(10), HANDED_OVER),  # a digest, for as long as there is content
-    "doomed": (lambda r, w: r.doomed(_TARGET), NEVER),
-    "holding": (lambda r, w: r.holding(), NEVER),
-    "partitions": (lambda r, w: r.partitions(), NEVER),
-    "change_of": (lambda r, w: r.change_of(ANA.partition), NEVER),
-    "nearest": (lambda r, w: r.nearest(ANA.partition, EMBEDDER), NEVER),
-    "nearest_due": (lambda r, w: r.nearest_due(EMBEDDER, 1), NEVER),
-    "answer": (lambda r, w: r.answer(ANA.partition, CANARY), NEVER),
-    "counts": (lambda r, w: r.counts(EMBEDDER, ANALYZER), NEVER),
-    "user": (lambda r, w: r.user(CANARY), NEVER),
-    "user_with_key": (lambda r, w: r.user_with_key(b"canary"), NEVER),
-    "users": (lambda r, w: r.users(None, 10), NEVER),
-    "resource": (lambda r, w: r.resource(CANARY), NEVER),
-    "resource_of": (lambda r, w: r.resource_of(ANA, "00", None), NEVER),
-    "chunks_of": (lambda r, w: None, NEVER),  # only memories have chunks
-    "resources": (lambda r, w: r.resources(None, 10), NEVER),
-    "fact": (lambda r, w: r.fact(CANARY), NEVER),
-    "job_counts": (lambda r, w: r.job_counts(), NEVER),
-    "jobs": (lambda r, w: _id_of(r.jobs(), w), HANDED_OVER),
-    "due": (lambda r, w: r.due(w.known_at), NEVER),
-    "operations": (lambda r, w: r.operations(), NEVER),
-    "integrity": (lambda r, w: r.integrity(EMBEDDER), NEVER),
-    "bindings": (lambda r, w: r.bindings(), NEVER),
-    "targets": (lambda r, w: r.targets(), NEVER),
-    "operation": (lambda r, w: r.operation(CANARY), NEVER),
-    "operations_page": (lambda r, w: r.operations_page(OperationFilter(), None, 10), NEVER),
-    "metrics": (lambda r, w: r.metrics(None, None), NEVER),
-    "job": (lambda r, w: [_id_of(r.job(each.id), w) for each in r.jobs()], HANDED_OVER),
-    "jobs_page": (lambda r, w: _id_of(r.jobs_page(JobFilter(), w.known_at, None, 10), w), HANDED_OVER),
-    "delivering": (lambda r, w: r.delivering(CANARY), NEVER),
-    "tried_again": (lambda r, w: r.tried_again([CANARY]), NEVER),
-    "dead_deliveries": (lambda r, w: r.dead_deliveries([CANARY]), NEVER),
-    "delivery": (lambda r, w: r.delivery(CANARY), NEVER),
-    "delivery_of": (lambda r, w: r.delivery_of(CANARY, CANARY, Scope()), NEVER),
-    "payload_of": (lambda r, w: r.payload_of(CANARY), NEVER),
-    "deliveries_page": (lambda r, w: r.deliveries_page(DeliveryFilter(), None, 10), NEVER),
-    "prices": (lambda r, w: r.prices(), NEVER),
-    "cost_events_page": (lambda r, w: r.cost_events_page(None, 10), NEVER),
-    "finance_events_page": (lambda r, w: r.finance_events_page(None, 10), NEVER),
-    "cost_summary": (lambda r, w: r.cost_summary(CostGroup.DAY, None, None), NEVER),
-    "finance_summary": (lambda r, w: r.finance_summary(None, None), NEVER),
+    "records.in_slot": (lambda r, w: r.records.in_slot(Scope(subject="ana"), "slot"), FOUND),
+    "transcripts.unsealed_messages": (lambda r, w: _id_of(r.transcripts.unsealed_messages(ANA), w), FOUND),
+    "index.backlog": (lambda r, w: r.index.backlog("another", ANALYZER, 0, 10), READ),  # an embedder may be external
+    "index.backlog_of": (lambda r, w: r.index.backlog_of([w.message], "another", ANALYZER), READ),
+    "transcripts.tail": (lambda r, w: r.transcripts.tail(ANA, 10), HANDED_OVER),
+    "transcripts.turns": (lambda r, w: r.transcripts.turns(ANA, 0, 10), HANDED_OVER),
+    "transcripts.last_turns": (lambda r, w: r.transcripts.last_turns(ANA, 10), HANDED_OVER),
+    "transcripts.turn": (lambda r, w: r.transcripts.turn(ANA, "t2"), HANDED_OVER),
+    "transcripts.turn_states": (lambda r, w: r.transcripts.turn_states(ANA, 0, 10), NEVER),
+    "transcripts.turn_count": (lambda r, w: r.transcripts.turn_count(ANA), NEVER),
+    "transcripts.derived_from": (lambda r, w: r.transcripts.derived_from(ANA, [2], 10), NEVER),
+    "transcripts.check": (lambda r, w: r.transcripts.check(ANA, 10), NEVER),
+    "transcripts.threads": (lambda r, w: r.transcripts.threads(None, 10), NEVER),
+    "aliases.find": (lambda r, w: r.aliases.find(ANA, CANARY), NEVER),
+    "aliases.page": (lambda r, w: r.aliases.page(ANA.partition, b"", 10), NEVER),
+    "records.messages": (lambda r, w: r.records.messages([w.message]), READ),
+    "records.memories": (lambda r, w: r.records.memories("", 10), FOUND),
+    "records.links": (lambda r, w: r.records.links([w.memory]), NEVER),
+    "records.existing_ids": (lambda r, w: r.records.existing_ids([w.message]), NEVER),
+    "records.tombstones": (lambda r, w: r.records.tombstones(ANA.partition, [w.message]), NEVER),
+    "maintenance.count_repairs": (lambda r, w: r.maintenance.count_repairs(w.known_at, 10), NEVER),
+    "events.page": (lambda r, w: r.events.page(10), HANDED_OVER),  # a digest, for as long as there is content
+    "records.plan_forget": (lambda r, w: r.records.plan_forget(_TARGET), NEVER),
+    "records.occupied_partitions": (lambda r, w: r.records.occupied_partitions(), NEVER),
+    "index.partitions": (lambda r, w: r.index.partitions(), NEVER),
+    "index.change_of": (lambda r, w: r.index.change_of(ANA.partition), NEVER),
+    "index.nearest": (lambda r, w: r.index.nearest(ANA.partition, EMBEDDER), NEVER),
+    "index.nearest_due": (lambda r, w: r.index.nearest_due(EMBEDDER, 1), NEVER),
+    "records.response": (lambda r, w: r.records.response(ANA.partition, CANARY), NEVER),
+    "maintenance.counts": (lambda r, w: r.maintenance.counts(EMBEDDER, ANALYZER), NEVER),
+    "users.find": (lambda r, w: r.users.find(CANARY), NEVER),
+    "users.find_by_key": (lambda r, w: r.users.find_by_key(b"canary"), NEVER),
+    "users.page": (lambda r, w: r.users.page(None, 10), NEVER),
+    "resources.find": (lambda r, w: r.resources.find(CANARY), NEVER),
+    "resources.find_file": (lambda r, w: r.resources.find_file(ANA, "00", None), NEVER),
+    "resources.chunks": (lambda r, w: None, NEVER),  # only memories have chunks
+    "resources.page": (lambda r, w: r.resources.page(None, 10), NEVER),
+    "maintenance.fact": (lambda r, w: r.maintenance.fact(CANARY), NEVER),
+    "jobs.counts": (lambda r, w: r.jobs.counts(), NEVER),
+    "jobs.newest": (lambda r, w: _id_of(r.jobs.newest(), w), HANDED_OVER),
+    "jobs.has_due": (lambda r, w: r.jobs.has_due(w.known_at), NEVER),
+    "maintenance.integrity": (lambda r, w: r.maintenance.integrity(EMBEDDER), NEVER),
+    "bindings.find_all": (lambda r, w: r.bindings.find_all(), NEVER),
+    "bindings.targets": (lambda r, w: r.bindings.targets(), NEVER),
+    "operations.find": (lambda r, w: r.operations.find(CANARY), NEVER),
+    "operations.page": (lambda r, w: r.operations.page(OperationFilter(), None, 10), NEVER),
+    "operations.metrics": (lambda r, w: r.operations.metrics(None, None), NEVER),
+    "jobs.find": (lambda r, w: [_id_of(r.jobs.find(each.id), w) for each in r.jobs.newest()], HANDED_OVER),
+    "jobs.page": (lambda r, w: _id_of(r.jobs.page(JobFilter(), w.known_at, None, 10), w), HANDED_OVER),
+    "jobs.find_for_delivery": (lambda r, w: r.jobs.find_for_delivery(CANARY), NEVER),
+    "jobs.retried_ids": (lambda r, w: r.jobs.retried_ids([CANARY]), NEVER),
+    "deliveries.dead_letters": (lambda r, w: r.deliveries.dead_letters([CANARY]), NEVER),
+    "deliveries.find": (lambda r, w: r.deliveries.find(CANARY), NEVER),
+    "deliveries.find_by_hook": (lambda r, w: r.deliveries.find_by_hook(CANARY, CANARY, Scope()), NEVER),
+    "deliveries.payload": (lambda r, w: r.deliveries.payload(CANARY), NEVER),
+    "deliveries.page": (lambda r, w: r.deliveries.page(DeliveryFilter(), None, 10), NEVER),
+    "costs.prices": (lambda r, w: r.costs.prices(), NEVER),
+    "costs.page": (lambda r, w: r.costs.page(None, 10), NEVER),
+    "costs.finance_page": (lambda r, w: r.costs.finance_page(None, 10), NEVER),
+    "costs.summary": (lambda r, w: r.costs.summary(CostGroup.DAY, None, None), NEVER),
+    "costs.finance_summary": (lambda r, w: r.costs.finance_summary(None, None), NEVER),
 }
 
 
 def _grant(name: str) -> Grant:
-    return EVERYTHING if name == "mendable" else SPACE
+    return EVERYTHING if name == "maintenance.count_repairs" else SPACE
 
 
 def _has_vector(reader: Reader, given: World) -> bool:
-    return any(row.number == given.number for row in reader.delta(ANA.partition, 0, EMBEDDER).vectors)
+    return any(row.number == given.number for row in reader.index.delta(ANA.partition, 0, EMBEDDER).vectors)
 
 
 class LifecycleContract:
     def test_every_method_of_a_reader_is_in_the_table(self) -> None:
-        methods = {name for name, _ in inspect.getmembers(Reader, inspect.isfunction) if not name.startswith("_")}
-        assert {name.split()[0] for name in METHODS} == methods
+        assert {name.split()[0] for name in METHODS} == port_methods(Reader)
 
     @pytest.mark.parametrize("state", _S)
     @scenario
@@ -288,27 +289,27 @@ class LifecycleContract:
         given = await build_world(store)
         await move_to(store, given, _S.RAW_DELETED)
         assert await move_to(store, given, state) == 0
-        (turn,) = await read_thread(store, lambda r: list(r.turns(ANA, 1, 1)))
+        (turn,) = await read_thread(store, lambda r: list(r.transcripts.turns(ANA, 1, 1)))
         assert (turn.state, turn.messages[0].text) == (_S.RAW_DELETED, None)
         assert await find_record(store, given.message) is None
         number = given.number
         late = IndexUpdate(number, [vector()], analysis("the canary sings"))
-        await store.write(EVERYTHING, lambda t: t.index([late], EMBEDDER, ANALYZER))
+        await store.write(EVERYTHING, lambda t: t.index.update([late], EMBEDDER, ANALYZER))
         assert not await store.read(SPACE, lambda r: _has_vector(r, given))
-        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []
 
     @scenario
     async def test_of_deleted_content_ids_roles_order_and_evidence_stay(self, store: Store) -> None:
         given = await build_world(store)
-        refs = await read_thread(store, lambda r: list(r.derived_from(ANA, [2], 10)))
+        refs = await read_thread(store, lambda r: list(r.transcripts.derived_from(ANA, [2], 10)))
         await move_to(store, given, _S.RAW_DELETED)
         assert [turn.sequence for turn in await turns(store)] == [1, 2, 3]
         turn = (await turns(store))[1]
         assert (turn.id, turn.host_refs) == ("t2", (replace(LABELLED, label=None),))
         assert [(m.id, m.role, m.text) for m in turn.messages] == [(given.message, Role.USER, None)]
-        assert await read_thread(store, lambda r: list(r.derived_from(ANA, [2], 10))) == refs
+        assert await read_thread(store, lambda r: list(r.transcripts.derived_from(ANA, [2], 10))) == refs
         assert len(refs) == 1
-        assert await read_thread(store, lambda r: list(r.tail(ANA, 3))) == [
+        assert await read_thread(store, lambda r: list(r.transcripts.tail(ANA, 3))) == [
             Utterance(Role.USER, "before"),
             Utterance(Role.USER, None),
             Utterance(Role.USER, "after"),
@@ -316,7 +317,7 @@ class LifecycleContract:
         memory = await find_record(store, given.memory)
         assert isinstance(memory, MemoryRecord)
         assert (memory.text, memory.evidence, memory.status) == ("something learned", (), Status.ACCEPTED)
-        counted = await store.read(SPACE, lambda r: r.counts("another", ANALYZER))
+        counted = await store.read(SPACE, lambda r: r.maintenance.counts("another", ANALYZER))
         assert (counted["messages"], counted["pending_vectors"]) == (2, 3)
 
     @scenario
@@ -354,21 +355,21 @@ class LifecycleContract:
         ended = await forget(store, target(given), write_grant(ANA), given.scribe.clock.step())
         assert ended[0] >= 2  # with the memory learned only from it
         assert ended[1] == 0
-        assert await read_thread(store, lambda r: r.turn(ANA, "t2")) is None
+        assert await read_thread(store, lambda r: r.transcripts.turn(ANA, "t2")) is None
         assert await find_record(store, given.memory) is None
         for name, (ask, _) in METHODS.items():
             answer = await store.read(_grant(name), lambda r, ask=ask: ask(r, given))  # type: ignore[misc]
             assert CANARY not in repr(answer), name
-        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []
 
     @pytest.mark.parametrize("state", _S)
     @scenario
     async def test_a_transcript_is_sound_in_every_state(self, store: Store, state: TranscriptState) -> None:
         given = await build_world(store)
         await move_to(store, given, state)
-        checked = await read_thread(store, lambda r: r.check_transcript(ANA, 10))
+        checked = await read_thread(store, lambda r: r.transcripts.check(ANA, 10))
         assert (checked.checked_turns, checked.checked_derived_refs, checked.issues) == (3, 1, ())
-        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []
 
     @pytest.mark.parametrize("state", [_S.MASKED, _S.RAW_DELETED])
     @scenario
@@ -385,14 +386,18 @@ class LifecycleContract:
         for number in range(6):
             await add(store, scribe.turn(ANA, f"{number}a", f"{number}b"))
         at = scribe.clock.step()
-        moved = await store.write(write_grant(ANA), lambda t: t.set_state(ANA, [1, 2, 4, 6, 9], _S.MASKED, at))
+        moved = await store.write(
+            write_grant(ANA), lambda t: t.transcripts.set_state(ANA, [1, 2, 4, 6, 9], _S.MASKED, at)
+        )
         assert moved == 8
-        states = await read_thread(store, lambda r: [(s.sequence, s.state) for s in r.turn_states(ANA, 0, 10)])
+        states = await read_thread(
+            store, lambda r: [(s.sequence, s.state) for s in r.transcripts.turn_states(ANA, 0, 10)]
+        )
         assert [sequence for sequence, state in states if state is _S.MASKED] == [1, 2, 4, 6]
         assert await texts(store) == ["4b", "4a", "2b", "2a"]
-        assert await store.write(write_grant(ANA), lambda t: t.set_state(ANA, [], _S.MASKED, at)) == 0
+        assert await store.write(write_grant(ANA), lambda t: t.transcripts.set_state(ANA, [], _S.MASKED, at)) == 0
         gone = replace(ANA, conversation="never was")
-        assert await store.write(write_grant(ANA), lambda t: t.set_state(gone, [1], _S.MASKED, at)) == 0
+        assert await store.write(write_grant(ANA), lambda t: t.transcripts.set_state(gone, [1], _S.MASKED, at)) == 0
 
     @scenario
     async def test_a_change_of_state_that_fails_changes_nothing(self, store: Store) -> None:
@@ -400,7 +405,7 @@ class LifecycleContract:
         before = await delta(store), await turns(store)
 
         def half(transaction: Transaction) -> None:
-            transaction.set_state(ANA, [2], _S.RAW_DELETED, given.scribe.clock.step())
+            transaction.transcripts.set_state(ANA, [2], _S.RAW_DELETED, given.scribe.clock.step())
             raise KeyError("on purpose")
 
         with pytest.raises(KeyError):
@@ -434,4 +439,6 @@ class LifecycleContract:
         assert "the canary sings" in by_name
         memory: Any = await find_record(store, given.memory)
         assert bool(memory.evidence) is not private
-        assert (given.message in await read_thread(store, lambda r: list(r.unsealed(ANA)))) is not private
+        assert (
+            given.message in await read_thread(store, lambda r: list(r.transcripts.unsealed_messages(ANA)))
+        ) is not private

@@ -120,7 +120,7 @@ class RecordContract:
         await add(store, scribe.turn(ANA, message))
         await put(store, memory)
         numbers = [await number_of(store, message.id), await number_of(store, memory.id)]
-        records = await store.read(SPACE, lambda r: r.fetch([*numbers, 999_999]))
+        records = await store.read(SPACE, lambda r: r.records.fetch([*numbers, 999_999]))
         assert records == {
             numbers[0]: await find_record(store, message.id),
             numbers[1]: await find_record(store, memory.id),
@@ -130,7 +130,7 @@ class RecordContract:
     async def test_an_id_that_is_not_there_is_found_nowhere(self, store: Store) -> None:
         for unknown in ("msg_1", "mem_1", "", "'; DROP TABLE records", "%"):
             assert await find_record(store, unknown) is None
-            assert await store.read(SPACE, lambda r, unknown=unknown: list(r.revisions(unknown))) == []  # type: ignore[misc]
+            assert await store.read(SPACE, lambda r, unknown=unknown: list(r.records.revisions(unknown))) == []  # type: ignore[misc]
 
     @scenario
     async def test_an_empty_store_answers_every_question(self, store: Store) -> None:
@@ -138,26 +138,26 @@ class RecordContract:
 
         def ask(reader: Reader) -> list[object]:
             return [
-                list(reader.partitions()),
-                reader.change_of(partition),
-                reader.delta(partition, 0, EMBEDDER).change,
-                reader.fetch([]),
-                list(reader.page(ListFilter(), None, 10)),
-                reader.answer(partition, "key"),
-                list(reader.unsealed(ANA)),
-                list(reader.unindexed(EMBEDDER, ANALYZER, 0, 10)),
-                list(reader.waiting(["msg_1"], EMBEDDER, ANALYZER)),
-                reader.in_slot(ANA, "slot"),
-                reader.fact("name"),
-                reader.job_counts(),
-                reader.due(FixedClock().now()),
-                list(reader.jobs()),
-                list(reader.operations()),
+                list(reader.index.partitions()),
+                reader.index.change_of(partition),
+                reader.index.delta(partition, 0, EMBEDDER).change,
+                reader.records.fetch([]),
+                list(reader.records.page(ListFilter(), None, 10)),
+                reader.records.response(partition, "key"),
+                list(reader.transcripts.unsealed_messages(ANA)),
+                list(reader.index.backlog(EMBEDDER, ANALYZER, 0, 10)),
+                list(reader.index.backlog_of(["msg_1"], EMBEDDER, ANALYZER)),
+                reader.records.in_slot(ANA, "slot"),
+                reader.maintenance.fact("name"),
+                reader.jobs.counts(),
+                reader.jobs.has_due(FixedClock().now()),
+                list(reader.jobs.newest()),
+                list(reader.operations.page()),
             ]
 
         nothing = [[], 0, 0, {}, [], None, [], [], [], None, None, {}, False, [], []]
         assert await store.read(SPACE, ask) == nothing
-        assert set((await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER))).values()) == {0}
+        assert set((await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER))).values()) == {0}
 
     # --- adding ---
 
@@ -190,7 +190,7 @@ class RecordContract:
         assert [record.scope for record in records if record] == scopes
         again = scribe.message("message 0", external_id="m0")
         assert (await add(store, scribe.turn(scopes[1], again))).ids == (messages[0].id,)
-        unsealed = await store.read(read_grant(ANA), lambda r: list(r.unsealed(ANA)))
+        unsealed = await store.read(read_grant(ANA), lambda r: list(r.transcripts.unsealed_messages(ANA)))
         assert unsealed == [message.id for message in messages]
 
     @pytest.mark.parametrize(("text", "sender"), [("another text", "ana"), ("hello", "bob"), ("hello", None)])
@@ -304,7 +304,7 @@ class RecordContract:
         assert await put(store, second) == 2
         third = scribe.revision(Scope(subject="ana"), "three", of=first, supersedes=2)
         assert await put(store, third) == 3
-        history = await store.read(SPACE, lambda r: list(r.revisions(first.id)))
+        history = await store.read(SPACE, lambda r: list(r.records.revisions(first.id)))
         seen = [
             (record.revision, record.text, record.recorded_at, record.superseded_at, record.reason)
             for record in history
@@ -351,7 +351,7 @@ class RecordContract:
         await put(
             store, scribe.revision(Scope(subject="ana"), "two", of=first, supersedes=1, evidence=[new.id, new.id])
         )
-        history = await store.read(SPACE, lambda r: list(r.revisions(first.id)))
+        history = await store.read(SPACE, lambda r: list(r.records.revisions(first.id)))
         shown = [[link.text for link in record.evidence] for record in history if isinstance(record, MemoryRecord)]
         assert shown == [["old"], ["new"]]
 
@@ -364,7 +364,7 @@ class RecordContract:
         await put(store, scribe.revision(replace(scope, app="app"), "water", slot="drink"))
         await put(store, scribe.revision(scope, "coffee", of=first, supersedes=1, slot="drink"))
         filling = [
-            await store.read(SPACE, lambda r, place=place, slot=slot: r.in_slot(place, slot))  # type: ignore[misc]
+            await store.read(SPACE, lambda r, place=place, slot=slot: r.records.in_slot(place, slot))  # type: ignore[misc]
             for place, slot in [(scope, "drink"), (replace(scope, app="app"), "drink"), (scope, "food"), (BOB, "drink")]
         ]
         assert [record and record.text for record in filling] == ["coffee", "water", None, None]
@@ -468,7 +468,7 @@ class RecordContract:
         await add(store, scribe.turn(ANA, message, other))
         before, at = scribe.clock.step(), scribe.clock.step()
         since = (await delta(store)).change
-        await store.write(write_grant(ANA), lambda t: t.supersede(message.id, at))
+        await store.write(write_grant(ANA), lambda t: t.records.supersede(message.id, at))
         assert await texts(store) == ["again"]
         assert await texts(store, wanted=ListFilter(as_of=before)) == ["again", "hello"]
         for moment in (None, before, scribe.clock.step()):
@@ -476,12 +476,12 @@ class RecordContract:
             assert isinstance(record, Message)
             assert (record.text, record.superseded_at) == ("hello", at)
         assert [row.superseded_at is None for row in (await delta(store, since=since)).rows] == [False]
-        assert list(await store.read(SPACE, lambda r: r.unsealed(ANA))) == [other.id]
+        assert list(await store.read(SPACE, lambda r: r.transcripts.unsealed_messages(ANA))) == [other.id]
         for grant, named in (
             (write_grant(ANA), message.id),
             (write_grant(BOB), other.id),
             (write_grant(ANA), "msg_none"),
         ):
             with pytest.raises(RevisionConflict):
-                await store.write(grant, lambda t, named=named: t.supersede(named, at))  # type: ignore[misc]
-        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+                await store.write(grant, lambda t, named=named: t.records.supersede(named, at))  # type: ignore[misc]
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []

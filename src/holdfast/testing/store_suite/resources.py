@@ -51,7 +51,7 @@ def new_resource(scribe: Scribe, scope: Scope, *chunks: str, sha256: str = SHA) 
 
 
 async def add_resource(store: Store, resource: Resource, chunks: Sequence[NewRevision]) -> None:
-    await store.write(write_grant(resource.scope), lambda t: t.add_resource(resource, chunks, EMBEDDER, ANALYZER))
+    await store.write(write_grant(resource.scope), lambda t: t.resources.add(resource, chunks, EMBEDDER, ANALYZER))
 
 
 class ResourceContract:
@@ -62,15 +62,15 @@ class ResourceContract:
         scribe = Scribe()
         resource, chunks = new_resource(scribe, ANA, "one", "two", "three")
         await add_resource(store, resource, chunks)
-        assert await store.read(SPACE, lambda r: r.resource(resource.id)) == resource
-        assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA, THERE)) == resource
+        assert await store.read(SPACE, lambda r: r.resources.find(resource.id)) == resource
+        assert await store.read(SPACE, lambda r: r.resources.find_file(ANA, SHA, THERE)) == resource
         assert await texts(store) == ["three", "two", "one"]
         found = await delta(store)
         assert [(row.plane, row.source, row.trust) for row in found.rows] == [("resource", resource.uri, Trust.LOW)] * 3
         assert len(found.vectors) == 3
-        counts = await store.read(SPACE, lambda r: r.counts(EMBEDDER, ANALYZER))
+        counts = await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER))
         assert (counts["resources"], counts["memories"], counts["pending_vectors"]) == (1, 3, 0)
-        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []
 
     @scenario
     async def test_the_same_file_of_another_address_is_another_resource(self, store: Store) -> None:
@@ -79,10 +79,10 @@ class ResourceContract:
         for address in (THERE, "https://elsewhere", None):
             resource, chunks = new_resource(scribe, ANA, "the same")
             kept.append(replace(resource, external_uri=address))
-            assert await store.read(SPACE, lambda r, address=address: r.resource_of(ANA, SHA, address)) is None  # type: ignore[misc]
+            assert await store.read(SPACE, lambda r, address=address: r.resources.find_file(ANA, SHA, address)) is None  # type: ignore[misc]
             await add_resource(store, kept[-1], chunks)
         for each in kept:
-            found = await store.read(SPACE, lambda r, each=each: r.resource_of(ANA, SHA, each.external_uri))  # type: ignore[misc]
+            found = await store.read(SPACE, lambda r, each=each: r.resources.find_file(ANA, SHA, each.external_uri))  # type: ignore[misc]
             assert found == each
 
     @scenario
@@ -92,10 +92,10 @@ class ResourceContract:
         await add_resource(store, resource, chunks)
         await add_resource(store, *new_resource(scribe, BOB, "three"))
         ids = [chunk.id for chunk in chunks]
-        assert sorted(await store.read(SPACE, lambda r: r.chunks_of(resource))) == sorted(ids)
-        assert list(await store.read(read_grant(BOB), lambda r: r.chunks_of(resource))) == []
+        assert sorted(await store.read(SPACE, lambda r: r.resources.chunks(resource))) == sorted(ids)
+        assert list(await store.read(read_grant(BOB), lambda r: r.resources.chunks(resource))) == []
         await forget(store, ForgetTarget(ids=(ids[0],)), write_grant(ANA), scribe.clock.step())
-        assert list(await store.read(SPACE, lambda r: r.chunks_of(resource))) == ids[1:]
+        assert list(await store.read(SPACE, lambda r: r.resources.chunks(resource))) == ids[1:]
 
     @scenario
     async def test_resources_are_listed_newest_first(self, store: Store) -> None:
@@ -104,8 +104,8 @@ class ResourceContract:
         for resource, chunks in kept:
             await add_resource(store, resource, chunks)
         newest = [resource for resource, _ in kept][::-1]
-        assert list(await store.read(SPACE, lambda r: r.resources(None, 10))) == newest
-        assert list(await store.read(SPACE, lambda r: r.resources(newest[1].id, 2))) == newest[2:4]
+        assert list(await store.read(SPACE, lambda r: r.resources.page(None, 10))) == newest
+        assert list(await store.read(SPACE, lambda r: r.resources.page(newest[1].id, 2))) == newest[2:4]
 
     @pytest.mark.parametrize("part", SCOPE_PARTS)
     @scenario
@@ -117,17 +117,17 @@ class ResourceContract:
         here = replace(there, **{part: "y"})
         resource, chunks = new_resource(scribe, there, "canary")
         await add_resource(store, resource, chunks)
-        assert await store.read(read_grant(here), lambda r: r.resource(resource.id)) is None
-        assert await store.read(read_grant(here), lambda r: r.resource_of(there, SHA, THERE)) is None
-        assert await store.read(EVERYTHING, lambda r: r.resource_of(here, SHA, THERE)) is None
-        assert list(await store.read(read_grant(here), lambda r: r.resources(None, 10))) == []
+        assert await store.read(read_grant(here), lambda r: r.resources.find(resource.id)) is None
+        assert await store.read(read_grant(here), lambda r: r.resources.find_file(there, SHA, THERE)) is None
+        assert await store.read(EVERYTHING, lambda r: r.resources.find_file(here, SHA, THERE)) is None
+        assert list(await store.read(read_grant(here), lambda r: r.resources.page(None, 10))) == []
         for target in (ForgetTarget(source=resource.uri), ForgetTarget(conversation=there.conversation)):
-            doomed = await store.read(read_grant(here), lambda r, target=target: r.doomed(target))  # type: ignore[misc]
+            doomed = await store.read(read_grant(here), lambda r, target=target: r.records.plan_forget(target))  # type: ignore[misc]
             assert (doomed.resource_ids, doomed.memory_ids) == ((), ())
         if here.partition != there.partition:
             with pytest.raises(AccessDenied):
-                await store.write(write_grant(here), lambda t: t.add_resource(resource, chunks, EMBEDDER, ANALYZER))
-        assert await store.read(EVERYTHING, lambda r: r.resource(resource.id)) == resource
+                await store.write(write_grant(here), lambda t: t.resources.add(resource, chunks, EMBEDDER, ANALYZER))
+        assert await store.read(EVERYTHING, lambda r: r.resources.find(resource.id)) == resource
 
     @pytest.mark.parametrize("by", ["source", "subject", "conversation"])
     @scenario
@@ -142,17 +142,17 @@ class ResourceContract:
             "subject": ForgetTarget(subject="ana"),
             "conversation": ForgetTarget(conversation="chat"),
         }
-        doomed = await store.read(read_grant(ANA), lambda r: r.doomed(targets[by]))
+        doomed = await store.read(read_grant(ANA), lambda r: r.records.plan_forget(targets[by]))
         assert (doomed.resource_ids, len(doomed.memory_ids)) == ((resource.id,), 2)
         assert await forget(store, targets[by], write_grant(ANA), scribe.clock.step()) == (2, 0)
-        assert await store.read(EVERYTHING, lambda r: r.resource(resource.id)) is None
-        assert await store.read(EVERYTHING, lambda r: r.resource(other.id)) == other
+        assert await store.read(EVERYTHING, lambda r: r.resources.find(resource.id)) is None
+        assert await store.read(EVERYTHING, lambda r: r.resources.find(other.id)) == other
         assert await texts(store) == ["three"]
-        assert (await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER)))[1] == []
+        assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []
         # The same file can come again, and gets numbers of its own.
         again, chunks = new_resource(scribe, ANA, "four")
         await add_resource(store, again, chunks)
-        assert await store.read(SPACE, lambda r: r.resource_of(ANA, SHA, THERE)) == again
+        assert await store.read(SPACE, lambda r: r.resources.find_file(ANA, SHA, THERE)) == again
         assert await texts(store) == ["four", "three"]
 
     @scenario
@@ -161,5 +161,6 @@ class ResourceContract:
         resource, chunks = new_resource(scribe, ANA, "one")
         await add_resource(store, resource, chunks)
         for source in (resource.id, f"resource:bob:{resource.id}", f"resource:{resource.id}", "resource:", "x:" + SHA):
-            doomed = await store.read(SPACE, lambda r, source=source: r.doomed(ForgetTarget(source=source)))  # type: ignore[misc]
+            target = ForgetTarget(source=source)
+            doomed = await store.read(SPACE, lambda r, target=target: r.records.plan_forget(target))  # type: ignore[misc]
             assert doomed.resource_ids == ()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import struct
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Grant, authorize
 from holdfast.domain.forgetting import ForgetTarget
@@ -44,6 +45,16 @@ ANA = Scope(subject="ana", conversation="chat")
 BOB = Scope(subject="bob", conversation="chat")
 SHARED = Scope(conversation="chat")
 _PATIENCE_SECONDS = 10.0
+
+
+def port_methods(port: type) -> set[str]:
+    """Return the methods of all repositories of a reader or transaction, such as `jobs.find`."""
+    return {
+        f"{noun}.{name}"
+        for noun, repository in inspect.getmembers(port, lambda member: isinstance(member, property))
+        for name, _ in inspect.getmembers(get_type_hints(repository.fget)["return"], inspect.isfunction)
+        if not name.startswith("_")
+    }
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -203,12 +214,14 @@ class Scribe:
 
 
 async def add(store: Store, turn: NewTurn, grant: Grant | None = None) -> StoredMessages:
-    return await store.write(grant or write_grant(turn.scope), lambda t: t.add_turn(turn, EMBEDDER, ANALYZER))
+    return await store.write(
+        grant or write_grant(turn.scope), lambda t: t.transcripts.add_turn(turn, EMBEDDER, ANALYZER)
+    )
 
 
 async def put(store: Store, revision: NewRevision, grant: Grant | None = None) -> int:
     return await store.write(
-        grant or write_grant(revision.scope), lambda t: t.add_revision(revision, EMBEDDER, ANALYZER)
+        grant or write_grant(revision.scope), lambda t: t.records.add_revision(revision, EMBEDDER, ANALYZER)
     )
 
 
@@ -219,7 +232,7 @@ async def page(
     before: str | None = None,
     limit: int = 100,
 ) -> list[Record]:
-    return list(await store.read(grant, lambda r: r.page(wanted or ListFilter(), before, limit)))
+    return list(await store.read(grant, lambda r: r.records.page(wanted or ListFilter(), before, limit)))
 
 
 async def texts(store: Store, grant: Grant = SPACE, wanted: ListFilter | None = None) -> list[str]:
@@ -230,31 +243,31 @@ async def texts(store: Store, grant: Grant = SPACE, wanted: ListFilter | None = 
 async def find_record(
     store: Store, record_id: str, as_of: datetime | None = None, grant: Grant = SPACE
 ) -> Record | None:
-    entry = await store.read(grant, lambda r: r.find(record_id, as_of))
+    entry = await store.read(grant, lambda r: r.records.find(record_id, as_of))
     return entry[1] if entry else None
 
 
 async def number_of(store: Store, record_id: str, as_of: datetime | None = None) -> int:
-    entry = await store.read(EVERYTHING, lambda r: r.find(record_id, as_of))
+    entry = await store.read(EVERYTHING, lambda r: r.records.find(record_id, as_of))
     assert entry is not None
     return entry[0]
 
 
 async def delta(store: Store, scope: Scope = ANA, since: int = 0, embedder: str = EMBEDDER) -> PartitionDelta:
-    return await store.read(SPACE, lambda r: r.delta(scope.partition, since, embedder))
+    return await store.read(SPACE, lambda r: r.index.delta(scope.partition, since, embedder))
 
 
 async def forget(store: Store, target: ForgetTarget, grant: Grant, at: datetime) -> tuple[int, int]:
-    return await store.write(grant, lambda t: t.forget(t.doomed(target), at))
+    return await store.write(grant, lambda t: t.records.forget(t.records.plan_forget(target), at))
 
 
 async def enqueue(store: Store, scribe: Scribe, job: NewJob, at: datetime | None = None) -> JobId:
     job_id = scribe.job_id()
-    return await store.write(EVERYTHING, lambda t: t.enqueue(job_id, job, at or scribe.clock.now()))
+    return await store.write(EVERYTHING, lambda t: t.jobs.enqueue(job_id, job, at or scribe.clock.now()))
 
 
 async def claim(store: Store, now: datetime, kinds: frozenset[JobKind] = frozenset(JobKind)) -> Job | None:
-    return await store.write(EVERYTHING, lambda t: t.claim(kinds, now, LEASE))
+    return await store.write(EVERYTHING, lambda t: t.jobs.claim(kinds, now, LEASE))
 
 
 async def claim_one(store: Store, now: datetime) -> Job:
@@ -276,11 +289,11 @@ async def populate(store: Store, scribe: Scribe, scope: Scope) -> tuple[MessageI
     answer = StoredResponse("digest", f'["{message.id}"]')
 
     def keep(transaction: Transaction) -> None:
-        transaction.record(operation)
-        transaction.keep_answer(scope.partition, "key", answer, scribe.clock.now())
+        transaction.operations.add(operation)
+        transaction.records.put_response(scope.partition, "key", answer, scribe.clock.now())
 
-    if await store.read(EVERYTHING, lambda r: r.answer(scope.partition, "key")) is None:
+    if await store.read(EVERYTHING, lambda r: r.records.response(scope.partition, "key")) is None:
         await store.write(write_grant(scope), keep)
     else:
-        await store.write(write_grant(scope), lambda t: t.record(operation))
+        await store.write(write_grant(scope), lambda t: t.operations.add(operation))
     return message.id, memory.id

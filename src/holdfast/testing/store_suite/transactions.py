@@ -52,7 +52,7 @@ class TransactionContract:
 
         def work(number: int) -> Callable[[Transaction], int]:
             def write(transaction: Transaction) -> int:
-                transaction.add_turn(turns[number], EMBEDDER, ANALYZER)
+                transaction.transcripts.add_turn(turns[number], EMBEDDER, ANALYZER)
                 if number % 3 == 0:
                     raise ValueError(number)
                 return number
@@ -81,8 +81,8 @@ class TransactionContract:
         await put(store, memory)
 
         def clash(transaction: Transaction) -> None:
-            transaction.add_turn(scribe.turn(ANA, "never"), EMBEDDER, ANALYZER)
-            transaction.add_revision(replace(memory, text="the same id again"), EMBEDDER, ANALYZER)
+            transaction.transcripts.add_turn(scribe.turn(ANA, "never"), EMBEDDER, ANALYZER)
+            transaction.records.add_revision(replace(memory, text="the same id again"), EMBEDDER, ANALYZER)
 
         ended = await asyncio.gather(
             store.write(write_grant(ANA), clash), add(store, scribe.turn(ANA, "hello")), return_exceptions=True
@@ -97,9 +97,9 @@ class TransactionContract:
         turn = scribe.turn(ANA, message)
 
         def write(transaction: Transaction) -> list[Record]:
-            transaction.add_turn(turn, EMBEDDER, ANALYZER)
-            assert transaction.find(message.id) is not None
-            return list(transaction.page(ListFilter(), None, 10))
+            transaction.transcripts.add_turn(turn, EMBEDDER, ANALYZER)
+            assert transaction.records.find(message.id) is not None
+            return list(transaction.records.page(ListFilter(), None, 10))
 
         assert [record.text for record in await store.write(write_grant(ANA), write)] == ["hello"]
 
@@ -110,11 +110,11 @@ class TransactionContract:
         looked, written = threading.Event(), threading.Event()
 
         def look(reader: Reader) -> tuple[int, int]:
-            first = reader.counts(EMBEDDER, ANALYZER)["messages"]
+            first = reader.maintenance.counts(EMBEDDER, ANALYZER)["messages"]
             looked.set()
             # A store may block the writer until the reader is done; then nothing is written meanwhile.
             written.wait(0.5)
-            return first, reader.counts(EMBEDDER, ANALYZER)["messages"]
+            return first, reader.maintenance.counts(EMBEDDER, ANALYZER)["messages"]
 
         async def write() -> None:
             await asyncio.to_thread(looked.wait, _PATIENCE_SECONDS)
@@ -128,7 +128,7 @@ class TransactionContract:
     @scenario
     async def test_a_failing_read_tells_its_caller_and_spoils_nothing(self, store: Store) -> None:
         def fail(reader: Reader) -> None:
-            reader.page(ListFilter(), None, 1)
+            reader.records.page(ListFilter(), None, 1)
             raise ValueError("mine")
 
         ended = await asyncio.gather(
@@ -145,7 +145,7 @@ class TransactionContract:
         def slow(transaction: Transaction) -> None:
             started.set()
             go_on.wait(_PATIENCE_SECONDS)
-            transaction.add_turn(scribe.turn(ANA, "slow 1", "slow 2"), EMBEDDER, ANALYZER)
+            transaction.transcripts.add_turn(scribe.turn(ANA, "slow 1", "slow 2"), EMBEDDER, ANALYZER)
 
         running = asyncio.create_task(store.write(write_grant(ANA), slow))
         await asyncio.to_thread(started.wait, _PATIENCE_SECONDS)
@@ -171,7 +171,7 @@ class TransactionContract:
         memory = scribe.revision(Scope(subject="ana"), "one")
         await put(store, memory)
         await put(store, scribe.revision(Scope(subject="ana"), "two", of=memory, supersedes=1))
-        checked, findings = await store.read(EVERYTHING, lambda r: r.integrity(EMBEDDER))
+        checked, findings = await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER))
         assert list(findings) == []
         assert checked["records"] == 8
 
@@ -188,19 +188,19 @@ class TransactionContract:
         )
 
         def write(transaction: Transaction) -> None:
-            transaction.add_turn(scribe.turn(ANA, "hello"), EMBEDDER, ANALYZER)
-            transaction.record(operation)
+            transaction.transcripts.add_turn(scribe.turn(ANA, "hello"), EMBEDDER, ANALYZER)
+            transaction.operations.add(operation)
 
         await store.write(write_grant(ANA), write)
-        assert list(await store.read(SPACE, lambda r: r.operations())) == [operation]
+        assert list(await store.read(SPACE, lambda r: r.operations.page())) == [operation]
 
         def fail(transaction: Transaction) -> None:
-            transaction.record(scribe.operation(ANA))
+            transaction.operations.add(scribe.operation(ANA))
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
             await store.write(write_grant(ANA), fail)
-        assert len(await store.read(SPACE, lambda r: r.operations())) == 1
+        assert len(await store.read(SPACE, lambda r: r.operations.page())) == 1
 
     @scenario
     async def test_the_audit_row_of_a_read_is_written_soon(self, store: Store) -> None:
@@ -211,10 +211,10 @@ class TransactionContract:
             await store.audit(row)
 
         async def are_written() -> bool:
-            return list(await store.read(EVERYTHING, lambda r: r.operations())) == rows[::-1]
+            return list(await store.read(EVERYTHING, lambda r: r.operations.page())) == rows[::-1]
 
         await wait_until(are_written)
-        assert len(await store.read(EVERYTHING, lambda r: r.operations(limit=2))) == 2
+        assert len(await store.read(EVERYTHING, lambda r: r.operations.page(limit=2))) == 2
 
     @scenario
     async def test_audited_rows_can_be_read_at_once(self, store: Store) -> None:
@@ -222,9 +222,9 @@ class TransactionContract:
         rows = [scribe.operation(each) for each in (ANA, SPACE.scope) * 5]
         for count, row in enumerate(rows, start=1):
             await store.audit(row)
-            await store.audited()
-            assert list(await store.read(EVERYTHING, lambda r: r.operations())) == rows[:count][::-1]
-        await store.audited()
+            await store.wait_for_audits()
+            assert list(await store.read(EVERYTHING, lambda r: r.operations.page())) == rows[:count][::-1]
+        await store.wait_for_audits()
 
     @scenario
     async def test_very_many_audit_rows_are_all_written(self, store: Store) -> None:
@@ -233,7 +233,7 @@ class TransactionContract:
             await store.audit(scribe.operation(ANA))
 
         async def are_written() -> bool:
-            return len(await store.read(EVERYTHING, lambda r: r.operations(limit=5_000))) == 3_000
+            return len(await store.read(EVERYTHING, lambda r: r.operations.page(limit=5_000))) == 3_000
 
         await wait_until(are_written)
 
@@ -246,7 +246,7 @@ class TransactionContract:
         await add(store, scribe.turn(ANA, "hello"))
 
         async def are_written() -> bool:
-            return len(await store.read(EVERYTHING, lambda r: r.operations())) == 2
+            return len(await store.read(EVERYTHING, lambda r: r.operations.page())) == 2
 
         await wait_until(are_written)
         assert await texts(store) == ["hello"]
@@ -259,13 +259,13 @@ class TransactionContract:
         await store.close()
         for _ in range(2):
             with pytest.raises(StoreClosed):
-                await store.read(SPACE, lambda r: r.partitions())
+                await store.read(SPACE, lambda r: r.index.partitions())
             with pytest.raises(StoreClosed):
-                await store.write(SPACE, lambda t: t.partitions())
+                await store.write(SPACE, lambda t: t.index.partitions())
             with pytest.raises(StoreClosed):
                 await store.audit(scribe.operation(ANA))
             with pytest.raises(StoreClosed):
-                await store.audited()
+                await store.wait_for_audits()
             with pytest.raises(StoreClosed):
                 await store.scrub()
         await store.close()

@@ -51,14 +51,14 @@ REFS = (
 )
 # The methods that read one conversation.
 OF_A_THREAD: dict[str, Callable[[Reader, Scope], object]] = {
-    "tail": lambda reader, thread: list(reader.tail(thread, 10)),
-    "turn_count": lambda reader, thread: reader.turn_count(thread),
-    "turns": lambda reader, thread: list(reader.turns(thread, 0, 10)),
-    "last_turns": lambda reader, thread: list(reader.last_turns(thread, 10)),
-    "turn": lambda reader, thread: reader.turn(thread, "t1"),
-    "turn_states": lambda reader, thread: list(reader.turn_states(thread, 0, 10)),
-    "derived_from": lambda reader, thread: list(reader.derived_from(thread, [1], 10)),
-    "check_transcript": lambda reader, thread: reader.check_transcript(thread, 10).checked_turns,
+    "tail": lambda reader, thread: list(reader.transcripts.tail(thread, 10)),
+    "turn_count": lambda reader, thread: reader.transcripts.turn_count(thread),
+    "turns": lambda reader, thread: list(reader.transcripts.turns(thread, 0, 10)),
+    "last_turns": lambda reader, thread: list(reader.transcripts.last_turns(thread, 10)),
+    "turn": lambda reader, thread: reader.transcripts.turn(thread, "t1"),
+    "turn_states": lambda reader, thread: list(reader.transcripts.turn_states(thread, 0, 10)),
+    "derived_from": lambda reader, thread: list(reader.transcripts.derived_from(thread, [1], 10)),
+    "check_transcript": lambda reader, thread: reader.transcripts.check(thread, 10).checked_turns,
 }
 
 
@@ -67,7 +67,7 @@ async def read_thread(store: Store, work: Callable[[Reader], T], thread: Scope =
 
 
 async def turns(store: Store, thread: Scope = ANA, after: int = 0, limit: int = 100) -> list[TranscriptTurn]:
-    return list(await read_thread(store, lambda r: r.turns(thread, after, limit), thread))
+    return list(await read_thread(store, lambda r: r.transcripts.turns(thread, after, limit), thread))
 
 
 async def sequences(store: Store, thread: Scope = ANA) -> list[int]:
@@ -148,8 +148,8 @@ class TranscriptContract:
             await add(store, scribe.turn(ANA, f"{number}a", scribe.message(f"{number}b", role=Role.ASSISTANT)))
         whole = await turns(store)
         for limit in (1, 3, 4, 9):
-            assert await read_thread(store, lambda r, n=limit: list(r.last_turns(ANA, n))) == whole[-limit:]  # type: ignore[misc]
-        assert await read_thread(store, lambda r: list(r.tail(ANA, 3))) == [
+            assert await read_thread(store, lambda r, n=limit: list(r.transcripts.last_turns(ANA, n))) == whole[-limit:]  # type: ignore[misc]
+        assert await read_thread(store, lambda r: list(r.transcripts.tail(ANA, 3))) == [
             Utterance(Role.ASSISTANT, "2b"),
             Utterance(Role.USER, "3a"),
             Utterance(Role.ASSISTANT, "3b"),
@@ -163,10 +163,10 @@ class TranscriptContract:
         await add(store, second)
         one, two = await turns(store)
         for name, turn in (("t1", one), (first.id, one), (second.id, two)):
-            assert await read_thread(store, lambda r, name=name: r.turn(ANA, name)) == turn  # type: ignore[misc]
-        assert await read_thread(store, lambda r: r.turn(ANA, "t2")) is None
-        assert await read_thread(store, lambda r: r.turn(BOB, first.id), BOB) is None
-        states = await read_thread(store, lambda r: list(r.turn_states(ANA, 0, 10)))
+            assert await read_thread(store, lambda r, name=name: r.transcripts.turn(ANA, name)) == turn  # type: ignore[misc]
+        assert await read_thread(store, lambda r: r.transcripts.turn(ANA, "t2")) is None
+        assert await read_thread(store, lambda r: r.transcripts.turn(BOB, first.id), BOB) is None
+        states = await read_thread(store, lambda r: list(r.transcripts.turn_states(ANA, 0, 10)))
         assert [(s.sequence, s.id, s.state, s.messages) for s in states] == [
             (1, "t1", TranscriptState.ACTIVE, 1),
             (2, second.id, TranscriptState.ACTIVE, 2),
@@ -244,10 +244,10 @@ class TranscriptContract:
         scribe = Scribe()
         await add(store, scribe.turn(ANA, "said"))
         narrow = read_grant(replace(ANA, **{part: "r1"}))
-        assert await store.read(narrow, lambda r: list(r.turns(ANA, 0, 10))) == []
-        assert await store.read(narrow, lambda r: list(r.threads(None, 10))) == []
+        assert await store.read(narrow, lambda r: list(r.transcripts.turns(ANA, 0, 10))) == []
+        assert await store.read(narrow, lambda r: list(r.transcripts.threads(None, 10))) == []
         state = TranscriptState.MASKED
-        assert await store.write(narrow, lambda t: t.set_state(ANA, [1], state, scribe.clock.step())) == 0
+        assert await store.write(narrow, lambda t: t.transcripts.set_state(ANA, [1], state, scribe.clock.step())) == 0
 
     @scenario
     async def test_threads_are_listed_page_by_page_as_far_as_the_grant_reaches(self, store: Store) -> None:
@@ -264,14 +264,14 @@ class TranscriptContract:
         await add(store, scribe.turn(gone, message))
         await forget(store, ForgetTarget(ids=(message.id,)), write_grant(gone), scribe.clock.step())
         found, after = [], None
-        while page := await store.read(SPACE, lambda r, after=after: list(r.threads(after, 2))):  # type: ignore[misc]
+        while page := await store.read(SPACE, lambda r, after=after: list(r.transcripts.threads(after, 2))):  # type: ignore[misc]
             found += page
             after = page[-1].thread
         assert sorted(str(each.thread) for each in found) == sorted(map(str, places))
         assert {each.turns for each in found} == {2}
-        of_ana = await store.read(read_grant(Scope(subject="ana")), lambda r: list(r.threads(None, 10)))
+        of_ana = await store.read(read_grant(Scope(subject="ana")), lambda r: list(r.transcripts.threads(None, 10)))
         assert {each.thread for each in of_ana} == {place for place in places if place.subject == "ana"} | {SHARED}
-        mail = await store.read(read_grant(Scope(channel="mail")), lambda r: list(r.threads(None, 10)))
+        mail = await store.read(read_grant(Scope(channel="mail")), lambda r: list(r.transcripts.threads(None, 10)))
         assert [each.thread for each in mail] == [places[4]]
 
     # --- after a forget ---
@@ -285,13 +285,13 @@ class TranscriptContract:
         for gone, left in ((said[1], [1, 3, 4]), (said[3], [1, 3])):
             await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), scribe.clock.step())
             assert await sequences(store) == left
-            assert await read_thread(store, lambda r: r.turn_count(ANA)) == len(left)
+            assert await read_thread(store, lambda r: r.transcripts.turn_count(ANA)) == len(left)
         assert (await add(store, scribe.turn(ANA, "after"))).sequence == 5
         assert await sequences(store) == [1, 3, 5]
         await forget(store, ForgetTarget(conversation="chat"), write_grant(ANA), scribe.clock.step())
-        assert await read_thread(store, lambda r: r.turn_count(ANA)) == 0
+        assert await read_thread(store, lambda r: r.transcripts.turn_count(ANA)) == 0
         assert (await add(store, scribe.turn(ANA, "begun anew"))).sequence == 6
-        assert await read_thread(store, lambda r: r.turn_count(ANA)) == 1
+        assert await read_thread(store, lambda r: r.transcripts.turn_count(ANA)) == 1
 
     @scenario
     async def test_a_turn_that_loses_a_message_keeps_the_others(self, store: Store) -> None:
@@ -303,8 +303,8 @@ class TranscriptContract:
             await forget(store, ForgetTarget(ids=(gone.id,)), write_grant(ANA), scribe.clock.step())
             turn = (await turns(store))[0]
             assert (turn.id, turn.host_refs, len(turn.messages)) == ("t1", REFS, left)
-            assert (await read_thread(store, lambda r: r.turn_states(ANA, 0, 1)))[0].messages == left
-            assert (await read_thread(store, lambda r: r.check_transcript(ANA, 10))).issues == ()
+            assert (await read_thread(store, lambda r: r.transcripts.turn_states(ANA, 0, 1)))[0].messages == left
+            assert (await read_thread(store, lambda r: r.transcripts.check(ANA, 10))).issues == ()
         assert (await turns(store))[0].messages[0].text == "message 1"
 
     @scenario
@@ -335,18 +335,18 @@ class TranscriptContract:
         old = scribe.revision(Scope(subject="ana"), "no longer", evidence=[one.id])
         await put(store, old)
         await put(store, scribe.revision(Scope(subject="ana"), "of nothing", of=old, supersedes=1))
-        first, other = await read_thread(store, lambda r: r.derived_from(ANA, [1, 2], 10))
+        first, other = await read_thread(store, lambda r: r.transcripts.derived_from(ANA, [1, 2], 10))
         assert (first.store_key, first.plane, first.subject_id) == (both.id, Plane.PROCEDURAL, "ana")
         assert (first.source, first.created_at) == ("operator:local", both.recorded_at)
         assert (first.turn_ids, first.message_ids) == (("t1", second.id), (one.id, three.id))
         assert (other.store_key, other.subject_id, other.message_ids) == (shared.id, None, (two.id,))
-        (alone,) = await read_thread(store, lambda r: r.derived_from(ANA, [2], 10))
+        (alone,) = await read_thread(store, lambda r: r.transcripts.derived_from(ANA, [2], 10))
         assert (alone.store_key, alone.turn_ids) == (both.id, (second.id,))
-        assert [ref.store_key for ref in await read_thread(store, lambda r: r.derived_from(ANA, [1, 2], 1))] == [
-            both.id
-        ]
-        assert await read_thread(store, lambda r: r.derived_from(ANA, [3, 9], 10)) == []
-        assert await read_thread(store, lambda r: r.derived_from(ANA, [], 10)) == []
+        assert [
+            ref.store_key for ref in await read_thread(store, lambda r: r.transcripts.derived_from(ANA, [1, 2], 1))
+        ] == [both.id]
+        assert await read_thread(store, lambda r: r.transcripts.derived_from(ANA, [3, 9], 10)) == []
+        assert await read_thread(store, lambda r: r.transcripts.derived_from(ANA, [], 10)) == []
 
     @scenario
     async def test_a_sound_transcript_has_no_issues(self, store: Store) -> None:
@@ -355,5 +355,5 @@ class TranscriptContract:
         await add(store, with_host_fields(scribe.turn(ANA, message, "more"), "t1"))
         await add(store, scribe.turn(ANA, "after"))
         await put(store, scribe.revision(Scope(subject="ana"), "learned", evidence=[message.id]))
-        found = await read_thread(store, lambda r: r.check_transcript(ANA, 10))
+        found = await read_thread(store, lambda r: r.transcripts.check(ANA, 10))
         assert (found.checked_turns, found.checked_derived_refs, found.issues) == (2, 1, ())

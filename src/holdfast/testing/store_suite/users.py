@@ -24,37 +24,37 @@ class UserContract:
         user = User("ana", "default", scribe.clock.step())
         changed = replace(user, rotated_at=scribe.clock.step(), revoked_at=scribe.clock.step())
         for put, key in ((user, "one"), (changed, "two"), (user, "three")):
-            await store.write(SPACE, lambda t, put=put, key=key: t.put_user(put, key_digest(key)))  # type: ignore[misc]
-            assert await store.read(SPACE, lambda r: r.user("ana")) == (put, key_digest(key))
-        assert await store.read(SPACE, lambda r: r.user_with_key(key_digest("three"))) == user
+            await store.write(SPACE, lambda t, put=put, key=key: t.users.put(put, key_digest(key)))  # type: ignore[misc]
+            assert await store.read(SPACE, lambda r: r.users.find("ana")) == (put, key_digest(key))
+        assert await store.read(SPACE, lambda r: r.users.find_by_key(key_digest("three"))) == user
         for gone in ("one", "two", ""):
-            assert await store.read(EVERYTHING, lambda r, gone=gone: r.user_with_key(key_digest(gone))) is None  # type: ignore[misc]
-        assert await store.read(SPACE, lambda r: r.user("bob")) is None
+            assert await store.read(EVERYTHING, lambda r, gone=gone: r.users.find_by_key(key_digest(gone))) is None  # type: ignore[misc]
+        assert await store.read(SPACE, lambda r: r.users.find("bob")) is None
 
     @scenario
     async def test_users_are_listed_by_id(self, store: Store) -> None:
         scribe = Scribe()
         users = [User(name, "default", scribe.clock.step()) for name in ("~", "b", "Zoë", "a", "你好", "a b")]
         for user in users:
-            await store.write(SPACE, lambda t, user=user: t.put_user(user, key_digest(user.id)))  # type: ignore[misc]
+            await store.write(SPACE, lambda t, user=user: t.users.put(user, key_digest(user.id)))  # type: ignore[misc]
         ordered = sorted(users, key=lambda user: user.id)
-        assert list(await store.read(SPACE, lambda r: r.users(None, 10))) == ordered
-        assert list(await store.read(SPACE, lambda r: r.users("a b", 2))) == ordered[3:5]
-        assert list(await store.read(SPACE, lambda r: r.users("你好", 2))) == []
+        assert list(await store.read(SPACE, lambda r: r.users.page(None, 10))) == ordered
+        assert list(await store.read(SPACE, lambda r: r.users.page("a b", 2))) == ordered[3:5]
+        assert list(await store.read(SPACE, lambda r: r.users.page("你好", 2))) == []
 
     @scenario
     async def test_users_of_another_space_are_out_of_reach(self, store: Store) -> None:
         scribe = Scribe()
         theirs = User("ana", "other", scribe.clock.step())
-        await store.write(write_grant(_OTHER), lambda t: t.put_user(theirs, key_digest("k")))
+        await store.write(write_grant(_OTHER), lambda t: t.users.put(theirs, key_digest("k")))
         for grant in (SPACE, read_grant(ANA), read_grant(replace(ANA, space="other"))):
-            assert await store.read(grant, lambda r: r.user("ana")) is None
-            assert await store.read(grant, lambda r: r.user_with_key(key_digest("k"))) is None
-            assert list(await store.read(grant, lambda r: r.users(None, 10))) == []
+            assert await store.read(grant, lambda r: r.users.find("ana")) is None
+            assert await store.read(grant, lambda r: r.users.find_by_key(key_digest("k"))) is None
+            assert list(await store.read(grant, lambda r: r.users.page(None, 10))) == []
             with pytest.raises(AccessDenied):
-                await store.write(grant, lambda t: t.put_user(replace(theirs), key_digest("stolen")))
-        assert await store.read(EVERYTHING, lambda r: r.user_with_key(key_digest("k"))) == theirs
+                await store.write(grant, lambda t: t.users.put(replace(theirs), key_digest("stolen")))
+        assert await store.read(EVERYTHING, lambda r: r.users.find_by_key(key_digest("k"))) == theirs
         ours = replace(theirs, space="default")
-        await store.write(SPACE, lambda t: t.put_user(ours, key_digest("ours")))
-        assert await store.read(read_grant(_OTHER), lambda r: r.user("ana")) == (theirs, key_digest("k"))
-        assert await store.read(SPACE, lambda r: r.user("ana")) == (ours, key_digest("ours"))
+        await store.write(SPACE, lambda t: t.users.put(ours, key_digest("ours")))
+        assert await store.read(read_grant(_OTHER), lambda r: r.users.find("ana")) == (theirs, key_digest("k"))
+        assert await store.read(SPACE, lambda r: r.users.find("ana")) == (ours, key_digest("ours"))

@@ -1,0 +1,100 @@
+"""Checks of single values from callers: texts, numbers, flags, metadata and types. Each error names its field.
+
+Texts are checked once, at the edge, so that every store and format can carry them unchanged. A bool is not accepted as
+a number, although Python's `bool` is an `int`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from holdfast.errors import InvalidInput, InvalidText
+
+K = TypeVar("K")
+MAX_TEXT_CHARS = 1_000_000
+MAX_QUERY_CHARS = 20_000
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+MAX_SECONDS = 86_400.0
+MAX_METADATA_ENTRIES = 64
+MAX_METADATA_CHARS = 4_096
+
+Metadata = Mapping[str, str]
+
+
+def checked_text(value: object, field: str, *, max_chars: int = MAX_TEXT_CHARS) -> str:
+    """Return the text unchanged, or raise `InvalidText`."""
+    if not isinstance(value, str):
+        raise InvalidText(field, f"expected text, got {type(value).__name__}")
+    if not value.strip():
+        raise InvalidText(field, "is empty; give it some text")
+    if len(value) > max_chars:
+        # Content can be split into several pieces; a name, an id or a query cannot.
+        advice = "split it" if max_chars > MAX_QUERY_CHARS else "shorten it"
+        raise InvalidText(field, f"has {len(value):,} characters; at most {max_chars:,} are allowed: {advice}")
+    if found := _UNSTORABLE.search(value):
+        name = "a NUL character" if found.group() == "\x00" else "a lone surrogate"
+        raise InvalidText(field, f"holds {name} at position {found.start()}; remove it")
+    return value
+
+
+def checked_whole(value: object, field: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInput(field, f"must be a whole number from {least:,} to {most:,}, not {value!r:.40}")
+    return value
+
+
+def checked_real(value: object, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        raise InvalidInput(field, f"must be a number, not {value!r:.40}")
+    return value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer too large for a float
+        return False
+
+
+def checked_flag(value: object, field: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(field, f"must be True or False, not {value!r:.40}")
+    return value
+
+
+def checked_seconds(value: object, field: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_SECONDS:
+        raise InvalidInput(field, f"must be a number of seconds above 0 and up to {MAX_SECONDS:,.0f}")
+    return float(value)
+
+
+def check_metadata(metadata: object) -> None:
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(metadata).__name__}")
+    if len(metadata) > MAX_METADATA_ENTRIES:
+        raise InvalidInput("metadata", f"has {len(metadata)} entries; at most {MAX_METADATA_ENTRIES} are allowed")
+    for key, value in metadata.items():
+        checked_text(key, "metadata key", max_chars=MAX_METADATA_CHARS)
+        if not isinstance(value, str):
+            raise InvalidInput(f"metadata.{key:.40}", f"expected text, got {type(value).__name__}")
+        if value.strip():
+            checked_text(value, f"metadata.{key:.40}", max_chars=MAX_METADATA_CHARS)
+
+
+def checked_instance(value: object, kind: type[K], field: str = "request") -> K:
+    """Return the value if it is an instance of `kind`."""
+    if not isinstance(value, kind):
+        name = kind.__name__
+        article = "an" if name[0] in "AEIOU" else "a"
+        raise InvalidInput(field, f"expected {article} {name}, got {type(value).__name__}")
+    return value
+
+
+def checked_instances(values: object, kind: type[K], field: str) -> tuple[K, ...]:
+    """Return the values if all are instances of `kind`."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise InvalidInput(field, f"expected several {kind.__name__}, got {type(values).__name__}")
+    return tuple(checked_instance(each, kind, f"{field}[{place}]") for place, each in enumerate(values))

@@ -1,0 +1,63 @@
+"""The control plane's plain routes by group: method, path and verb, and the names in which HTTP differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.gateway.control.verb_routes import VerbRoute
+
+# Refusals of calls that an external provider may serve: bad gateway (down, or an invalid response) and timeout.
+_SERVED = (404, 409, 502, 504)
+ROUTES: Mapping[str, tuple[VerbRoute, ...]] = {
+    "bindings": (
+        VerbRoute("GET", "/providers", "providers", many="providers"),
+        VerbRoute("GET", "/resolve", "resolve", (404,), name="resolve", names={"binding_key": "binding_key"}),
+        VerbRoute("GET", "/activity", "activity"),
+        VerbRoute("GET", "/bindings/{key}", "binding", (404,)),
+        VerbRoute("GET", "/targets", "targets", many="targets"),
+        VerbRoute("POST", "/bindings", "create_binding", (409,), 201),
+        VerbRoute("PATCH", "/bindings/{key}", "update_binding", (404, 409, 412)),
+        VerbRoute("DELETE", "/bindings/{key}", "delete_binding", (404, 409), 204),
+    ),
+    "records": (
+        VerbRoute("POST", "/capture", "capture", _SERVED),
+        VerbRoute("POST", "/records", "upsert", _SERVED),
+        VerbRoute("POST", "/query", "query", _SERVED),
+        VerbRoute("POST", "/explain", "explain", _SERVED, name="explain"),
+        VerbRoute("GET", "/profile", "profile", _SERVED, name="profile"),
+        VerbRoute("GET", "/records", "list", _SERVED),
+        VerbRoute("GET", "/records/{record_id:path}", "get", _SERVED),
+        VerbRoute("POST", "/records/{record_id:path}/correct", "correct", _SERVED),
+        VerbRoute("POST", "/forget", "forget", _SERVED, name="forget_records"),
+        VerbRoute("GET", "/provider-jobs", "provider_jobs", _SERVED),
+        VerbRoute("POST", "/provider-jobs/{job_id}/retry", "retry_provider_job", _SERVED, in_query=True),
+    ),
+    "operations": (
+        VerbRoute("GET", "/operations", "operations"),
+        VerbRoute("GET", "/operations/{operation_id}", "operation", (404,)),
+        VerbRoute("GET", "/metrics", "metrics", name="get_memory_metrics"),
+    ),
+    "jobs": (
+        VerbRoute("GET", "/extraction-jobs", "jobs", name="list_jobs", names={"kinds": "kind"}),
+        VerbRoute("GET", "/extraction-jobs/{job_id}", "job", (404,)),
+        VerbRoute("POST", "/extraction-jobs/{job_id}/retry", "retry_job", (404, 409), 201),
+        VerbRoute("POST", "/extraction-jobs/{job_id}/cancel", "cancel_job", (404, 409)),
+    ),
+    "hooks": (
+        VerbRoute("POST", "/hooks/{kind}", "emit", (404, 409)),
+        VerbRoute("POST", "/hydrate", "hydrate", (404,)),
+        VerbRoute("GET", "/deliveries", "deliveries"),
+        VerbRoute("GET", "/deliveries/{delivery_id}", "delivery", (404,)),
+        VerbRoute("POST", "/deliveries/{delivery_id}/retry", "retry_delivery", (404, 409)),
+        VerbRoute("POST", "/deliveries/{delivery_id}/drop", "drop_delivery", (404, 409)),
+    ),
+    "costs": (
+        VerbRoute("GET", "/costs/summary", "cost_summary"),
+        VerbRoute("GET", "/costs/events", "cost_events"),
+        VerbRoute("GET", "/costs/finance", "finance_events"),
+        VerbRoute("POST", "/costs/finance", "add_fee", (404,), 201),
+        VerbRoute("GET", "/costs/prices", "prices", many="prices"),
+        VerbRoute("PUT", "/costs/prices", "set_price"),
+        VerbRoute("DELETE", "/costs/prices", "remove_price", (404,), 204),
+    ),
+}

@@ -1,0 +1,1 @@
+"""The library's methods, written from the table of its verbs."""

@@ -1,0 +1,43 @@
+"""Port of aliases: chat ids that stand for a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from holdfast.domain.scope import Partition, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """The conversation that a chat id maps to. An alias that mapped to two is no longer trusted."""
+
+    conversation: str
+    trusted: bool
+
+
+class StoredAlias(NamedTuple):
+    """A stored alias: the thread, and a digest of the chat id and where it was used, never the id itself."""
+
+    thread: Scope
+    key: bytes
+    trusted: bool
+    recorded_at: datetime
+
+
+class AliasReader(Protocol):
+    def find(self, thread: Scope, chat_id: str) -> Alias | None:
+        """Resolve a chat id in the thread's partition and channel; the thread's conversation is ignored."""
+
+    def page(self, partition: Partition, after: bytes, limit: int) -> Sequence[StoredAlias]:
+        """Return the aliases of a partition with keys above `after`, ordered by key."""
+
+
+class AliasWriter(AliasReader, Protocol):
+    def put(self, thread: Scope, chat_id: str, at: datetime) -> Alias:
+        """Map the chat id to the thread's conversation. If it mapped to another, it is no longer trusted."""
+
+    def import_alias(self, alias: StoredAlias) -> bool:
+        """Import an alias; True if it was new. One that maps to another thread here is not trusted."""

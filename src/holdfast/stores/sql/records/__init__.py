@@ -1,0 +1,1 @@
+"""The repository of records: reading, writing, planning a forget and carrying it out."""

@@ -1,0 +1,204 @@
+"""Every argument of every verb is an option of each surface that has the verb, or is declared missing with a reason."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from holdfast import AsyncMemory
+from holdfast.cli.program import app
+from holdfast.control.tools import _TOOLS
+from holdfast.control.verbs import VERBS as CONTROL_VERBS
+from holdfast.control_api import AsyncControlPlane
+from holdfast.domain.scope import SCOPE_PARTS
+from holdfast.gateway.control.routes import ROUTES as CONTROL_ROUTES
+from holdfast.gateway.control.verb_routes import VerbRoute
+from holdfast.runtime.verb_entry import VerbEntry
+from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
+from holdfast.wire import openapi_definitions
+
+PLAIN_ROUTES = [each for group in CONTROL_ROUTES.values() for each in group]
+HEADERS = {"idempotency_key": "idempotency-key", "expected_revision": "if-match"}
+OPENAPI = json.loads((Path(__file__).parent / "gateway" / "golden" / "openapi.json").read_text("utf-8"))
+
+# Commands and routes by verb.
+COMMANDS = {
+    "add": "add", "flush": "store flush", "search": "search", "explain": "explain", "forget": "forget",
+    "add_resource": "resource add", "resources": "resource list", "delete_resource": "resource delete",
+    "create_user": "credential create", "rotate_user": "credential rotate", "revoke_user": "credential revoke",
+    "users": "credential list", "jobs": "store jobs", "stats": "store stats", "verify": "store verify",
+    "rebuild": "store rebuild",
+}  # fmt: skip
+CONTROL_COMMANDS = {
+    "operations": "operations list", "operation": "operations show", "metrics": "operations metrics",
+    "jobs": "jobs list", "job": "jobs show", "retry_job": "jobs retry", "cancel_job": "jobs cancel",
+    "deliveries": "deliveries list", "delivery": "deliveries show", "retry_delivery": "deliveries retry",
+    "drop_delivery": "deliveries drop", "cost_summary": "costs summary", "cost_events": "costs events",
+    "add_fee": "costs fee", "finance_events": "costs fees", "prices": "costs prices list",
+    "set_price": "costs prices set", "remove_price": "costs prices remove", "activity": "binding activity",
+    "binding": "binding show", "update_binding": "binding update", "create_binding": "binding create",
+    "delete_binding": "binding delete", "resolve": "binding resolve",
+}  # fmt: skip
+ROUTES = {
+    "search": "post /memories/search", "list": "get /memories", "get": "get /memories/{record_id}",
+    "history": "get /memories/{record_id}/history", "correct": "patch /memories/{record_id}",
+    "forget": "post /memories/forget", "resources": "get /resources", "resource": "get /resources/{resource_id}",
+    "delete_resource": "delete /resources/{resource_id}", "users": "get /users",
+    "revoke_user": "delete /users/{user_id}",
+}  # fmt: skip
+
+
+# The names of arguments on a surface, where they differ.
+NAMES = {
+    "command": {
+        "planes": "plane", "drafts": "texts", "content": "files", "external_uri": "uri", "resource_id": "ids",
+        "user_id": "name", "subjects": "subject",
+    },
+    "route": {
+        **HEADERS, "memory_id": "record_id", "source": "session_id", "condition": "filters", "kind": "scope",
+    },
+    "tool": {},
+}  # fmt: skip
+OF_VERBS = "the route's fields are those that its first clients know; POST /verbs has it"
+FROM_SCREEN = "the command shows the preview and forgets exactly that"
+ONE_BINDING = "an agent uses the binding that its company chose"
+# Arguments that no verb has on a surface.
+NEVER = {
+    "command": {
+        "idempotency_key": "whoever runs a command sees whether it succeeded, and can look before repeating it",
+        "cursor": "--limit reads as many pages as it needs",
+    },
+    "tool": {"idempotency_key": "a model cannot keep a key", "binding_key": ONE_BINDING},
+    "route": {},
+}
+MISSING: dict[tuple[str, str], dict[str, str]] = {
+    ("command", "search"): {"condition": "it is a tree"},
+    ("command", "explain"): {"condition": "it is a tree"},
+    ("command", "forget"): {"token": FROM_SCREEN, "expected_revision": FROM_SCREEN},
+    ("command", "add_resource"): {"media_type": "the name of the file says the format"},
+    ("command", "create_user"): {"presented_key": "a key must not appear in the list of processes"},
+    ("command", "jobs"): {"status": "`holdfast jobs list` filters", "limit": "`holdfast jobs list` filters"},
+    ("command", "operations"): {"of_memory": "it is `--all`, reversed"},
+    ("command", "create_binding"): {"enabled": "it is `--disabled`, reversed"},
+    ("command", "update_binding"): {"enabled": "`holdfast binding enable` and `disable` do it"},
+    ("route", "search"): dict.fromkeys(
+        ("planes", "sender", "role", "source", "said_from", "said_to", "as_of", "valid_at", "min_score"), OF_VERBS
+    ),
+    ("route", "list"): dict.fromkeys(("planes", "sender", "status", "as_of", "valid_at", "unsealed"), OF_VERBS),
+    ("route", "get"): {"as_of": OF_VERBS},
+    ("route", "correct"): dict.fromkeys(("since", "until", "evidence"), OF_VERBS),
+    ("route", "forget"): {"expected_revision": "its token fails if the record changed"},
+    ("route", "users"): {"kind": "/companies/{company_id}/memory/credentials has the other kinds"},
+    ("route", "revoke_user"): {"kind": "/companies/{company_id}/memory/credentials has the other kinds"},
+    ("tool", "memory.search"): {"intent": "a tool's search answers a question"},
+    ("tool", "memory.note"): {
+        "records": "its fields are inputs of their own", "source": "it is a manual note of the agent's run",
+    },
+    ("tool", "memory.jobs"): dict.fromkeys(
+        ("kinds", "binding", "agent", "project", "issue", "run", "hook", "since", "until"),
+        "an agent sees its own few jobs",
+    ),
+}  # fmt: skip
+
+
+def command_options(path: str) -> set[str]:
+    found: Any = get_command(app)
+    for name in path.split():
+        found = found.commands[name]
+    return {each.name for each in found.params}
+
+
+def schema_names(schema: Any, definitions: dict[str, Any], seen: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Return the names of all properties in a JSON schema, at any depth."""
+    if isinstance(schema, list):
+        for part in schema:
+            yield from schema_names(part, definitions, seen)
+    elif isinstance(schema, dict):
+        name = schema.get("$ref", "").rpartition("/")[2]
+        if name and name not in seen:
+            yield from schema_names(definitions[name], definitions, seen | {name})
+        yield from schema.get("properties", {})
+        for part in (part for keyword, part in schema.items() if keyword not in ("discriminator", "default")):
+            yield from schema_names(part, definitions, seen)
+
+
+def route_options(route: str) -> set[str]:
+    method, path = route.split()
+    about = OPENAPI["paths"][path][method]
+    names = {each["name"] for each in about.get("parameters", ())}
+    return names | set(schema_names(about.get("requestBody", {}), OPENAPI["components"]["schemas"]))
+
+
+def missing(surface: str, entry: VerbEntry, options: set[str]) -> set[str]:
+    """Return the arguments that are no options, by the surface's name, their public name or their own."""
+    names = NAMES[surface]
+    return {
+        each.name
+        for each in entry.arguments
+        if not options & {names.get(each.name, each.name), each.name, entry.public_name(each)}
+    }
+
+
+def declared(surface: str, name: str, entry: VerbEntry) -> set[str]:
+    never = {each.name for each in entry.arguments if each.name in NEVER[surface]}
+    return never | set(MISSING.get((surface, name), {}))
+
+
+@pytest.mark.parametrize(("face", "table"), [(AsyncMemory, LIBRARY_VERBS), (AsyncControlPlane, CONTROL_VERBS)])
+def test_methods_have_every_argument_and_no_other(face: type, table: dict[str, VerbEntry]) -> None:
+    for name, entry in table.items():
+        parameters = set(inspect.signature(getattr(face, name)).parameters) - {"self"}
+        public = {entry.public_name(each) for each in entry.arguments}
+        assert public <= parameters <= public | set(SCOPE_PARTS), name
+
+
+@pytest.mark.parametrize("name", LIBRARY_VERBS)
+def test_the_wire_has_every_argument(name: str) -> None:
+    entry = LIBRARY_VERBS[name]
+    requests, _, definitions = openapi_definitions("#/{model}")
+    assert {each.name for each in entry.arguments} <= set(schema_names(requests[entry.request.action], definitions))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_of_the_library_have_every_argument(name: str) -> None:
+    entry = LIBRARY_VERBS[name]
+    assert missing("command", entry, command_options(COMMANDS[name])) == declared("command", name, entry)
+
+
+@pytest.mark.parametrize("name", CONTROL_COMMANDS)
+def test_commands_of_the_control_plane_have_every_argument(name: str) -> None:
+    entry = CONTROL_VERBS[name]
+    found = declared("command", name, entry) & {each.name for each in entry.arguments}
+    if name == "jobs":  # the library's verb of this name has a smaller command
+        found -= {"status", "limit"}
+    assert missing("command", entry, command_options(CONTROL_COMMANDS[name])) == found
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_routes_of_the_library_have_every_argument(name: str) -> None:
+    entry = LIBRARY_VERBS[name]
+    assert missing("route", entry, route_options(ROUTES[name])) == declared("route", name, entry)
+
+
+@pytest.mark.parametrize("route", PLAIN_ROUTES, ids=lambda each: each.verb)
+def test_routes_of_the_control_plane_have_every_argument(route: VerbRoute) -> None:
+    path = "/companies/{company_id}/memory" + route.path.replace(":path", "")
+    named = {HEADERS.get(each.name, route.public_name(each)) for each in route.entry.arguments}
+    assert named - route_options(f"{route.method.lower()} {path}") == set()
+
+
+@pytest.mark.parametrize("name", _TOOLS)
+def test_tools_have_every_argument(name: str) -> None:
+    tool = _TOOLS[name]
+    assert missing("tool", tool.entry, {*tool.arguments, *tool.inputs}) == declared("tool", name, tool.entry)
+
+
+def test_every_declaration_has_a_verb() -> None:
+    known = {"command": {*COMMANDS, *CONTROL_COMMANDS}, "route": set(ROUTES), "tool": set(_TOOLS)}
+    assert all(name in known[surface] for surface, name in MISSING)
