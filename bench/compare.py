@@ -1,4 +1,4 @@
-"""Compare the speed of two checkouts: `add`, `search` and the cold start of the command line, in turn in one run.
+"""Compare the speed of two checkouts, in turn in one run: the calls of `bench.walk`, and the command line's cold start.
 
     python -m bench.compare --old ../before --new .
 
@@ -9,40 +9,57 @@ of new / old, so a slow minute of the machine affects both. The environment must
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
-WORK = """
-import json, sys, tempfile, time
-import holdfast
-from statistics import median
-
-def timed(call, count):
-    spent = []
-    for number in range(count):
-        begun = time.perf_counter()
-        call(number)
-        spent.append(time.perf_counter() - begun)
-    return median(spent) * 1e6
-
-with tempfile.TemporaryDirectory() as folder, holdfast.open(folder + "/memory.db", work=False) as memory:
-    for number in range(200):
-        memory.add(f"Note {number}: the train to town {number % 17} leaves at {number % 24}.", subject="ana")
-    add = timed(lambda n: memory.add(f"I met {n} friends in town {n % 17} for tea.", subject="ana"), 400)
-    search = timed(lambda n: memory.search(f"Who was in town {n % 17}?", subject="ana"), 400)
-print(json.dumps({"add": add, "search": search}))
-"""
+WARM_UP, CALLS = 50, 400
 COMMANDS = {"holdfast --version": ["--version"], "holdfast --help": ["--help"], "holdfast search": ["search", "tea"]}
 
 
+class Timer:
+    """Takes the place of a `Walker`: measures the median of many calls, in microseconds."""
+
+    def walk(self, call: Callable[[int], object]) -> float:
+        spent = []
+        for number in range(WARM_UP + CALLS):
+            begun = time.perf_counter()
+            call(number)
+            spent.append(time.perf_counter() - begun)
+        return median(spent[WARM_UP:]) * 1e6
+
+    async def walk_async(self, call: Callable[[int], Awaitable[object]]) -> float:
+        spent = []
+        for number in range(WARM_UP + CALLS):
+            begun = time.perf_counter()
+            await call(number)
+            spent.append(time.perf_counter() - begun)
+        return median(spent[WARM_UP:]) * 1e6
+
+
+def time_calls() -> dict[str, float]:
+    """Time the calls in this process, through the `holdfast` that it imports."""
+    import walk  # beside this file, which runs as a script here
+
+    timer: Any = Timer()
+    with tempfile.TemporaryDirectory() as folder:
+        return {
+            **walk.walk_library(timer, folder),
+            **asyncio.run(walk.walk_service(timer, folder)),
+            **walk.walk_control_plane(timer, folder),
+        }
+
+
 def measure(checkout: Path) -> dict[str, float]:
-    """Microseconds per call of `add` and `search`, and per process of each command."""
+    """Microseconds per call, and per process of each command."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "HOLDFAST_STORE": f"{folder}/memory.db"}
 
@@ -53,7 +70,7 @@ def measure(checkout: Path) -> dict[str, float]:
             ).stdout
 
         run("-m", "holdfast", "add", "I drink tea.")
-        figures: dict[str, float] = json.loads(run("-c", WORK))
+        figures: dict[str, float] = json.loads(run(str(Path(__file__).resolve()), "--calls"))
         for name, arguments in COMMANDS.items():
             spent = []
             for _ in range(5):
@@ -66,10 +83,16 @@ def measure(checkout: Path) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--old", type=Path, required=True, help="a checkout of the earlier code")
+    parser.add_argument("--calls", action="store_true", help="only time the calls of the installed code, as JSON")
+    parser.add_argument("--old", type=Path, help="a checkout of the earlier code")
     parser.add_argument("--new", type=Path, default=Path(), help="a checkout of the later code (default: this one)")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
+    if options.calls:
+        print(json.dumps(time_calls()))
+        return
+    if options.old is None:
+        parser.error("--old is missing: the checkout to compare with")
     sides = {"old": options.old.resolve(), "new": options.new.resolve()}
     for checkout in sides.values():
         if not (checkout / "src" / "holdfast").is_dir():
