@@ -21,7 +21,7 @@ from holdfast.gateway.control.routes import ROUTES as CONTROL_ROUTES
 from holdfast.gateway.control.verb_routes import VerbRoute
 from holdfast.runtime.verb_entry import VerbEntry
 from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
-from holdfast.wire import openapi_definitions
+from holdfast.wire import all_verbs, openapi_definitions
 
 PLAIN_ROUTES = [each for group in CONTROL_ROUTES.values() for each in group]
 HEADERS = {"idempotency_key": "idempotency-key", "expected_revision": "if-match"}
@@ -158,11 +158,11 @@ def test_methods_have_every_argument_and_no_other(face: type, table: dict[str, V
         assert public <= parameters <= public | set(SCOPE_PARTS), name
 
 
-@pytest.mark.parametrize("name", LIBRARY_VERBS)
-def test_the_wire_has_every_argument(name: str) -> None:
-    entry = LIBRARY_VERBS[name]
+@pytest.mark.parametrize("entry", [*LIBRARY_VERBS.values(), *CONTROL_VERBS.values()], ids=lambda entry: entry.name)
+def test_the_wire_has_every_argument(entry: VerbEntry) -> None:
     requests, _, definitions = openapi_definitions("#/{model}")
-    assert {each.name for each in entry.arguments} <= set(schema_names(requests[entry.request.action], definitions))
+    spoken = next(each for each in all_verbs().values() if each.request_type is entry.request)
+    assert {each.name for each in entry.arguments} <= set(schema_names(requests[spoken.name], definitions))
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -11,10 +11,11 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pprint import pformat
 from types import NoneType, UnionType
 from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
@@ -28,6 +29,7 @@ from holdfast import errors, runtime, wire
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.arguments import result_type_of
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
+from holdfast.domain.contract import SourceRef
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.results import Absence, Component, Explanation, Page
@@ -35,7 +37,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import SearchOptions
 from holdfast.domain.transcript import Message, Role
 from holdfast.errors import HoldfastError, InvalidInput
-from holdfast.runtime.gate import Read, Request, Write
+from holdfast.runtime.gate import CompositeRequest, Read, Request, Write
 from holdfast.runtime.search import Search
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
@@ -43,7 +45,7 @@ MESSAGE = Message("msg_1", "turn_1", Scope(), 0, "t", None, Role.USER, NOW, NOW,
 MEMORY = MemoryRecord(
     "mem_1", 1, Scope(), Plane.EPISODE, "t", Trust.LOW, Status.ACCEPTED, Validity(), NOW, None, None, "me", None
 )  # fmt: skip
-VERBS = pytest.mark.parametrize("spoken", wire.VERBS.values(), ids=wire.VERBS)
+VERBS = pytest.mark.parametrize("spoken", wire.all_verbs().values(), ids=wire.all_verbs())
 
 
 def of_the_runtime() -> set[str]:
@@ -98,7 +100,10 @@ PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     Scope: SCOPES,
     ForgetTarget: TARGETS,
     Validity: st.builds(Validity, since=st.none() | MOMENTS),
+    Decimal: st.decimals(allow_nan=False, allow_infinity=False),
+    Any: st.none() | st.booleans() | st.integers(-1_000, 1_000) | WORDS,
 }
+CURRENCIES = st.sampled_from(["USD", "EUR", "JPY"])
 
 
 @cache
@@ -107,6 +112,8 @@ def anything(kind: Any) -> st.SearchStrategy[Any]:
     origin, parts = get_origin(kind) or kind, get_args(kind)
     if isinstance(kind, NewType):
         return anything(kind.__supertype__)
+    if origin is Mapping and parts[0] is not str:
+        return st.dictionaries(anything(parts[0]), anything(parts[1]), max_size=3)
     if origin in PLAIN:
         return PLAIN[origin]
     if origin in (Union, UnionType):
@@ -121,11 +128,26 @@ def anything(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(anything(parts[0]), anything(parts[1]), max_size=3)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
-    assert is_dataclass(kind), f"no values are known of {kind}: add them here"
-    hints = get_type_hints(kind)
-    return st.deferred(lambda: st.builds(kind, **{each.name: anything(hints[each.name]) for each in fields(kind)}))
+    assert is_dataclass(origin), f"no values are known of {kind}: add them here"
+    values = {**dict(zip(getattr(origin, "__parameters__", ()), parts, strict=True))}
+    hints = {name: values.get(hint, hint) for name, hint in get_type_hints(origin).items()}
+    return st.deferred(lambda: st.builds(partial(construct, origin), **fields_of(origin, hints)))
 
 
+def fields_of(kind: Any, hints: Mapping[str, Any]) -> dict[str, st.SearchStrategy[Any]]:
+    return {each.name: CURRENCIES if each.name == "currency" else anything(hints[each.name]) for each in fields(kind)}
+
+
+def construct(kind: Any, /, **values: Any) -> Any:
+    """A value whose source, if it has one, is of the space of its scope."""
+    if isinstance(scope := values.get("scope"), Scope) and isinstance(source := values.get("source"), SourceRef):
+        values["source"] = replace(source, space=scope.space)
+    return kind(**values)
+
+
+READING = {
+    "query", "explain_query", "list_records", "get_record", "read_provider_profile", "list_provider_jobs", "hydrate",
+}  # fmt: skip
 CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 EXAMPLES = int(os.environ.get("HOLDFAST_WIRE_EXAMPLES", "15"))  # per verb, and per answer
 
@@ -173,8 +195,11 @@ def test_a_verb_says_what_it_answers() -> None:
 
 @VERBS
 def test_what_writes_is_told_from_what_reads(spoken: wire.WireVerb) -> None:
-    assert spoken.writes == issubclass(spoken.request_type, Write)
-    assert spoken.writes != issubclass(spoken.request_type, Read)
+    if issubclass(spoken.request_type, CompositeRequest):
+        assert spoken.writes == (spoken.name not in READING)
+    else:
+        assert spoken.writes == issubclass(spoken.request_type, Write)
+        assert spoken.writes != issubclass(spoken.request_type, Read)
 
 
 def test_a_message_and_a_memory_stay_what_they_are() -> None:
@@ -364,7 +389,7 @@ def test_an_invalid_input_that_names_no_field_is_one_all_the_same() -> None:
 
 def test_the_schemas_of_all_verbs_refer_to_nothing_that_is_not_there() -> None:
     asked, told, shared = wire.openapi_definitions("#/components/schemas/verbs.{model}")
-    assert asked.keys() == told.keys() == wire.VERBS.keys()
+    assert asked.keys() == told.keys() == wire.all_verbs().keys()
     written = json.dumps([{str(action): found for action, found in (*asked.items(), *told.items())}, shared])
     referred = {part.split('"')[0] for part in written.split("#/components/schemas/verbs.")[1:]}
     assert referred <= set(shared)

@@ -50,11 +50,18 @@ class Opening:
         self._memory: AsyncMemory | None = None
 
     async def open_memory(self) -> AsyncMemory:
-        settings = self._options.get("settings") or read_settings()
-        return await (self._open_remote(settings) if is_server_url(self._location) else self._open_embedded(settings))
+        service, actor, space = await self.open_service()
+        # A user of a server acts for one subject alone.
+        remote_user = is_server_url(self._location) and actor.kind in (ActorKind.USER, ActorKind.DEVICE)
+        return AsyncMemory(service, actor=actor, space=space, subject=actor.id if remote_user else None)
 
-    async def _open_remote(self, settings: Settings) -> AsyncMemory:
-        """Open a server's memory. The key identifies the caller; a user's calls default to that user as subject."""
+    async def open_service(self) -> tuple[Service, Actor, str]:
+        """Open the store or the server; return its service, the actor and the space."""
+        settings = self._options.get("settings") or read_settings()
+        return await (self._open_remote(settings) if is_server_url(self._location) else self._open_store(settings))
+
+    async def _open_remote(self, settings: Settings) -> tuple[Service, Actor, str]:
+        """Connect to a server. The key identifies the caller."""
         from holdfast.client.remote import RemoteService
 
         key = self._key
@@ -68,20 +75,12 @@ class Opening:
         except BaseException:
             await service.close()
             raise
-        space = self._options.get("space") or caller.space or settings.space
-        subject = caller.id if caller.kind in (ActorKind.USER, ActorKind.DEVICE) else None
-        return AsyncMemory(service, actor=caller, space=space, subject=subject)
+        return service, caller, self._options.get("space") or caller.space or settings.space
 
-    async def _open_embedded(self, settings: Settings) -> AsyncMemory:
-        service, actor, space = await self.open_store(settings)
-        return AsyncMemory(service, actor=actor, space=space)
-
-    async def open_store(self, settings: Settings | None = None) -> tuple[Service, Actor, str]:
-        """Open the store; return its service, the actor and the space."""
+    async def _open_store(self, settings: Settings) -> tuple[Service, Actor, str]:
         # Imported here because it loads the whole engine, which a client of a server does not need.
         from holdfast.app import open_engine
 
-        settings = settings or self._options.get("settings") or read_settings()
         options = self._options
         engine = await open_engine(
             self._location,

@@ -31,7 +31,7 @@ from holdfast.domain.access import Action, Actor
 from holdfast.domain.arguments import result_type_of
 from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
 from holdfast.errors import HoldfastError, InvalidInput
-from holdfast.runtime.gate import Request, Write
+from holdfast.runtime.gate import CompositeRequest, Request, Write
 from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
 
 AnyRequest = Request[Any, Any]
@@ -39,6 +39,8 @@ T = TypeVar("T")
 
 # The requests of the library's verbs. Two methods may share one.
 SPOKEN: tuple[type[AnyRequest], ...] = tuple(dict.fromkeys(entry.request for entry in LIBRARY_VERBS.values()))
+# Actions of the control plane that change nothing, although their requests could.
+_READING = frozenset({Action.QUERY, Action.EXPLAIN, Action.LIST, Action.GET, Action.PROFILE, Action.JOBS})
 _NAMED_CHARS = 60
 _OF_MANY = ("list", "tuple", "frozenset", "dict")
 # JSON has no NaN or infinity, so such scores are encoded as strings.
@@ -116,13 +118,19 @@ def _to_utc(moment: datetime) -> datetime:
 class WireVerb:
     """A verb on the wire."""
 
-    action: Action
+    name: str
     request_type: type[AnyRequest]
     answer_type: Any
 
     @property
+    def action(self) -> Action:
+        return self.request_type.action
+
+    @property
     def writes(self) -> bool:
         """True if it may have changed something when its outcome is unknown."""
+        if issubclass(self.request_type, CompositeRequest):
+            return self.action not in _READING
         return issubclass(self.request_type, Write)
 
     @cached_property
@@ -134,9 +142,39 @@ class WireVerb:
         return JsonCodec(self.answer_type, closed=False)
 
 
+# The library's verbs by their action.
 VERBS: dict[Action, WireVerb] = {
     request.action: WireVerb(request.action, request, result_type_of(request)) for request in SPOKEN
 }
+
+
+@cache
+def control_verbs() -> dict[str, WireVerb]:
+    """Return the control plane's verbs by name, such as `list_operations`. They are loaded when they are first used."""
+    from holdfast.control.bindings import ClearTarget, ListBindings, SetTarget
+    from holdfast.control.verbs import VERBS as CONTROL_VERBS
+
+    requests: list[type[AnyRequest]] = [entry.request for entry in CONTROL_VERBS.values()]
+    requests += [ListBindings, SetTarget, ClearTarget]
+    names = {_snake_case(request.__name__): request for request in requests}
+    return {name: WireVerb(name, request, result_type_of(request)) for name, request in names.items()}
+
+
+def _snake_case(name: str) -> str:
+    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).lstrip("_")
+
+
+@cache
+def all_verbs() -> dict[str, WireVerb]:
+    return {**{str(action): spoken for action, spoken in VERBS.items()}, **control_verbs()}
+
+
+def wire_verb(request: AnyRequest) -> WireVerb:
+    """Return the verb of a request: the library's, else the control plane's."""
+    found = VERBS.get(request.action)
+    if found is not None and found.request_type is type(request):
+        return found
+    return control_verbs()[_snake_case(type(request).__name__)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +190,14 @@ GREETING = JsonCodec(Greeting, closed=False)
 
 
 @cache
-def openapi_definitions(template: str) -> tuple[dict[Action, Any], dict[Action, Any], dict[str, Any]]:
+def openapi_definitions(template: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return the OpenAPI schemas of requests and of responses, and the definitions that they refer to by `template`."""
     inputs: list[tuple[Any, Any, CoreSchema]] = []
-    for action, spoken in VERBS.items():
-        inputs += [(action, "validation", spoken.request.schema), (action, "serialization", spoken.answer.schema)]
+    for name, spoken in all_verbs().items():
+        inputs += [(name, "validation", spoken.request.schema), (name, "serialization", spoken.answer.schema)]
     found, shared = GenerateJsonSchema(ref_template=template).generate_definitions(inputs)
-    requests = {action: found[action, "validation"] for action in VERBS}
-    answers = {action: found[action, "serialization"] for action in VERBS}
+    requests = {name: found[name, "validation"] for name in all_verbs()}
+    answers = {name: found[name, "serialization"] for name in all_verbs()}
     return requests, answers, {str(name): schema for name, schema in shared.items()}
 
 

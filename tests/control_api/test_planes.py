@@ -15,6 +15,7 @@ import holdfast
 from holdfast import Actor, ActorKind, AsyncControlPlane, ControlPlane
 from holdfast.domain.contract import RecordHandle, SourceKind, SourceRef
 from holdfast.errors import AccessDenied, InvalidInput, NotFound, StoreClosed
+from serving import OPERATOR_KEY, USER_KEY, served
 
 METHODS = [
     "activity", "add_fee", "binding", "bindings", "cancel_job", "capture", "clear_default", "clear_override", "close",
@@ -98,9 +99,49 @@ def test_it_opens_without_an_event_loop_of_its_own(tmp_path: Path) -> None:
     assert asyncio.run(work()) == 1
 
 
-def test_a_servers_address_is_refused_with_where_to_look() -> None:
-    with pytest.raises(InvalidInput, match=r"location: .*/companies/…/memory"):
-        ControlPlane.open("http://127.0.0.1:8010")
+def test_a_server_has_the_same_control_plane(tmp_path: Path) -> None:
+    with (
+        served(str(tmp_path / "memory.db")) as server,
+        ControlPlane.open(server.url, key=OPERATOR_KEY, space="acme") as plane,
+    ):
+        plane.create_binding("mine", "local", hooks={"issue_comment_capture": True})
+        assert plane.set_override("builder", "mine").binding_key == "mine"
+        assert plane.resolve(agent="builder").binding_key == "mine"
+        (written,) = plane.upsert("The deploy is on Tuesdays.", agent="builder", idempotency_key="k").result.records
+        assert plane.upsert("The deploy is on Tuesdays.", agent="builder", idempotency_key="k").result.records == (
+            written,
+        )
+        assert plane.get(written, agent="builder").result.text == "The deploy is on Tuesdays."
+        (found,) = plane.query("When is the deploy?", agent="builder").result.snippets
+        plane.correct(found.handle, "The deploy is on Mondays.", agent="builder")
+        emitted = plane.emit(
+            "issue_comment_capture", "c1", "Ship it.", source={"kind": "issue_comment"}, agent="builder"
+        )
+        assert plane.delivery(emitted.deliveries[0].id).status == "delivered"
+        assert "Mondays" in plane.hydrate("deploy", agent="builder", budget_ms=5_000).preamble
+        assert plane.set_price("model", input_micros=150_000) in plane.prices()
+        plane.remove_price("model")
+        fee = plane.add_fee("storage", "Disk.", 19_900_000)
+        assert plane.finance_events().items == (fee,)
+        page = plane.operations(agent="builder", type="query", limit=1)
+        assert plane.operation(page.items[0].id) == page.items[0]
+        assert plane.metrics().queries >= 2
+        assert [each.key for each in plane.bindings()] == ["default", "mine"]
+        assert plane.forget(written, agent="builder").result.missing == ()
+        with pytest.raises(NotFound):
+            plane.get(written, agent="builder")
+        with pytest.raises(InvalidInput, match="outcome"):
+            plane.operations(outcome="fine")
+
+
+def test_a_users_key_reaches_no_other_company_over_a_server(tmp_path: Path) -> None:
+    with served(str(tmp_path / "memory.db")) as server:
+        with ControlPlane.open(server.url, key=USER_KEY) as own:
+            assert own.upsert("I keep bees.").result.records
+        with ControlPlane.open(server.url, key=USER_KEY, space="acme") as other:
+            for call in (lambda: other.query("bees"), other.operations, other.bindings):
+                with pytest.raises(AccessDenied):
+                    call()
 
 
 def test_a_closed_one_says_so(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from holdfast.errors import (
 )
 from holdfast.ports import Verb
 from holdfast.runtime.idempotency import check_key
-from holdfast.wire import GREETING, VERBS, Greeting, decode_error
+from holdfast.wire import GREETING, AnyRequest, Greeting, decode_error, wire_verb
 
 T = TypeVar("T")
 # The time for maintenance grows with the store.
@@ -63,13 +63,16 @@ class RemoteService:
 
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         """Send a verb. The server decides both `actor`, by the key, and `space`, by the verb's scope."""
-        verb, spoken = make(), VERBS[action]
-        if self._spoken is not None and action not in self._spoken:
-            raise StoreUnusable(f"the server at {self._line.url} has another version and cannot {action}; update it")
+        verb = make()
+        spoken = wire_verb(cast(AnyRequest, verb))
+        if self._spoken is not None and spoken.name not in self._spoken:
+            raise StoreUnusable(
+                f"the server at {self._line.url} has another version and cannot {spoken.name}; update it"
+            )
         key = getattr(verb, "idempotency_key", None)
         check_key(key)  # like the gate, before anything is sent
         body, hint = spoken.request.encode(verb), _hint(key)
-        reply = await self._reply("POST", f"/verbs/{action}", body, writes=spoken.writes, hint=hint, action=action)
+        reply = await self._reply("POST", f"/verbs/{spoken.name}", body, writes=spoken.writes, hint=hint, action=action)
         return cast(T, self._read(reply, spoken.answer.decode, writes=spoken.writes, hint=hint))
 
     async def close(self) -> None:

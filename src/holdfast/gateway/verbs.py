@@ -1,7 +1,9 @@
-"""The library's verbs over HTTP: `POST /verbs/<action>` with the verb's fields as body; the response is its result.
+"""All verbs over HTTP: `POST /verbs/<name>` with the verb's fields as body; the response is its result.
 
-`holdfast.open("http://…")` calls these routes. `wire.py` defines the format; the app authenticates callers and formats
-errors. A body is decoded inside the gate, so that a body that cannot be decoded leaves an audit row too.
+`holdfast.open("http://…")` and `ControlPlane.open("http://…")` call these routes. The name of a library's verb is its
+action, that of a control plane's verb the name of its request, such as `list_operations`. `wire.py` defines the format;
+the app authenticates callers and formats errors. A body is decoded inside the gate, so that a body that cannot be
+decoded leaves an audit row too.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import holdfast
 from holdfast.domain.access import Action, Actor
 from holdfast.gateway.strict_route import StrictRoute
 from holdfast.ports import Verb
-from holdfast.wire import GREETING, VERBS, Greeting, WireVerb, openapi_definitions
+from holdfast.wire import GREETING, Greeting, WireVerb, all_verbs, openapi_definitions
 
 Perform = Callable[[Request, Action, Callable[[], Verb[Any]]], Awaitable[Any]]
 Named = Callable[[Request], Awaitable[Actor]]
@@ -33,21 +35,21 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
     @routes.get("", response_class=Response, openapi_extra=extras, responses={200: _json_content(_GREETING)})
     async def verbs(request: Request) -> Response:
         """Return the server's version, the owner of the key, and the supported verbs."""
-        greeting = Greeting(holdfast.__version__, await caller(request), tuple(VERBS))
+        greeting = Greeting(holdfast.__version__, await caller(request), tuple(all_verbs()))
         return Response(GREETING.encode(greeting), media_type=_JSON)
 
-    requests, responses_by_action, _ = openapi_definitions(_REFERENCE)
-    for action, spoken in VERBS.items():
+    requests, responses_by_name, _ = openapi_definitions(_REFERENCE)
+    for name, spoken in all_verbs().items():
         routes.add_api_route(
-            f"/{action}",
+            f"/{name}",
             _endpoint(spoken, perform),
             methods=["POST"],
-            name=f"verb_{action}",
-            summary=f"Perform {action}",
+            name=f"verb_{name}",
+            summary=f"Perform {name}",
             description=(spoken.request_type.__doc__ or "").partition("\n\n")[0] if _has_docstring(spoken) else "",
             response_class=Response,
-            responses={200: _json_content(responses_by_action[action])},
-            openapi_extra={**extras, "requestBody": {"required": True, **_json_content(requests[action])}},
+            responses={200: _json_content(responses_by_name[name])},
+            openapi_extra={**extras, "requestBody": {"required": True, **_json_content(requests[name])}},
         )
     return routes
 
