@@ -46,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "memory_api": {*CORE, "ports", "inputs", "runtime"},
     "library": {*CORE, "inputs", "memory_api", "runtime"},
     "sdk": {*CORE, "ports", "runtime", "app", "opening", "settings"},
-    "wire": {*CORE, "ports", "runtime"},
+    "wire": {*CORE, "ports", "runtime", "control"},
     "sync": {"library", "loops", "memory_api"},
     "client": {*CORE, "ports", "runtime", "library", "wire", "settings"},
     "opening": {*CORE, "ports", "app", "client", "library", "settings", "sync"},

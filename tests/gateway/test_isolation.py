@@ -12,7 +12,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from holdfast.gateway.app import create_route_app
 from holdfast.gateway.authentication import RULE, AccessRule
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.observers import JsonFormatter, Metrics
+from holdfast.wire import control_verbs
 
 USERS = [f"user-{number}" for number in range(6)]
 APPS = ["default", "second", "third"]
@@ -280,6 +281,39 @@ def _verb_body(action: str, mine: Home, theirs: Home, subject: str | None) -> di
     return bodies[action] | ({"scope": conversation} if action == "flush" else {})
 
 
+def _control_verb(name: str) -> Probe:
+    """Probe a verb of the control plane: in another user's scope, in none, and in the caller's own, always with another
+    user's ids."""
+
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        handle = {"provider_key": "*", "record_id": theirs.ids["memory"]}
+        values = {
+            "handle": handle, "handles": [handle], "query": f"lantern {theirs.canary}", "text": "Taken over.",
+            "records": [{"text": "Mine."}], "source": {"kind": "run", "space": "default"}, "payload": {"text": "Mine."},
+            "key": "mine", "provider": "local", "target_id": theirs.visitor.user_id, "description": "Disk.",
+            "amount_micros": 1, "price": {"provider": "model"}, "hook_id": theirs.ids["message"],
+        }  # fmt: skip
+        kinds = {"emit_hook": "post_run_capture", "add_finance_event": "other"}
+        answers = []
+        for subject in (theirs.visitor.user_id, mine.visitor.user_id, None):
+            place = {"space": "default", "app": mine.visitor.app_id, "subject": subject}
+            body: dict[str, Any] = {"scope": {part: value for part, value in place.items() if value is not None}}
+            for each in fields(control_verbs()[name].request_type):
+                if each.name != "scope" and each.default is MISSING and each.default_factory is MISSING:
+                    body[each.name] = values.get(each.name, kinds.get(name, theirs.ids["message"]))
+            if "kind" in body:
+                body["kind"] = kinds.get(name, "agent")
+            answer = mine.visitor.http.post(f"/verbs/{name}", json=body, headers=mine.visitor.headers)
+            assert answer.status_code < 500, answer.text
+            assert "is missing" not in answer.text, answer.text
+            if subject == theirs.visitor.user_id != mine.visitor.user_id:
+                assert answer.status_code in (403, 404, 422), (name, answer.text)
+            answers.append(answer)
+        return answers
+
+    return probe
+
+
 def _everos(path: str, *bodies: Callable[[Home, Home], dict[str, Any]]) -> Probe:
     """Probe an EverOS route: in the caller's own name, and in another user's."""
 
@@ -397,7 +431,9 @@ PROBES: dict[tuple[str, str], Probe] = {
         for name, bodies in EVEROS.items()
     },
     **{
-        ("POST", path): _verb(path.removeprefix("/verbs/"))
+        ("POST", path): (_control_verb if path.removeprefix("/verbs/") in control_verbs() else _verb)(
+            path.removeprefix("/verbs/")
+        )
         for method, path in ROUTES
         if method == "POST" and path.startswith("/verbs/")
     },
