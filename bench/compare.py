@@ -3,7 +3,8 @@
     python -m bench.compare --old ../before --new .
 
 Each round runs both checkouts, one right after the other, in changing order. The figure is the median over the rounds
-of new / old, so a slow minute of the machine affects both. The environment must have the dependencies of both.
+of new / old, so a slow minute of the machine affects both. Both run from compiled bytecode. The environment must have
+the dependencies of both.
 """
 
 from __future__ import annotations
@@ -58,10 +59,12 @@ def time_calls() -> dict[str, float]:
         }
 
 
-def measure(checkout: Path) -> dict[str, float]:
+def measure(checkout: Path, bytecode: str) -> dict[str, float]:
     """Microseconds per call, and per process of each command."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "HOLDFAST_STORE": f"{folder}/memory.db"}
+        environment |= {"PYTHONPYCACHEPREFIX": bytecode}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
         def run(*arguments: str) -> str:
             command = [sys.executable, *arguments]
@@ -81,6 +84,17 @@ def measure(checkout: Path) -> dict[str, float]:
         return figures
 
 
+def compare(sides: dict[str, Path], rounds: int, bytecode: Path) -> dict[str, list[float]]:
+    ratios: dict[str, list[float]] = {}
+    for number in range(-1, rounds):
+        order = sorted(sides, reverse=number % 2 == 0)
+        found = {side: measure(sides[side], f"{bytecode}/{side}") for side in order}
+        if number >= 0:  # the first round compiles
+            for name, figure in found["new"].items():
+                ratios.setdefault(name, []).append(figure / found["old"][name])
+    return ratios
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", action="store_true", help="only time the calls of the installed code, as JSON")
@@ -97,12 +111,8 @@ def main() -> None:
     for checkout in sides.values():
         if not (checkout / "src" / "holdfast").is_dir():
             parser.error(f"{checkout} is no checkout of Holdfast: it has no src/holdfast")
-    ratios: dict[str, list[float]] = {}
-    for number in range(options.rounds):
-        order = sorted(sides, reverse=number % 2 == 0)
-        found = {side: measure(sides[side]) for side in order}
-        for name, figure in found["new"].items():
-            ratios.setdefault(name, []).append(figure / found["old"][name])
+    with tempfile.TemporaryDirectory() as folder:
+        ratios = compare(sides, options.rounds, Path(folder))
     print(f"new / old, {options.rounds} rounds\n")
     print("| figure | median | quartiles |\n| --- | --- | --- |")
     for name, values in ratios.items():
