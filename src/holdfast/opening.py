@@ -108,7 +108,8 @@ class Opening:
 
 
 def _take_key(options: Options) -> Secret | None:
-    return None if options.get("key") is None else Secret(options.pop("key"))
+    key = options.pop("key", None)
+    return None if key is None else Secret(key)
 
 
 def validate_location(location: object) -> str:

@@ -108,3 +108,13 @@ def test_other_scripts_are_left_alone(holdfast: Holdfast) -> None:
     holdfast("add", text)
     assert text in holdfast("search", "里斯本").out
     assert text in holdfast("search", "里斯本", "--json").out
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--radius", "7"), ("--said-from", "noon"), ("--role", "king"), ("--plane", "moon"), ("--top-k", "0")],
+)
+def test_an_error_names_the_option_as_it_was_typed(ana: Holdfast, option: str, value: str) -> None:
+    for command in ("search", "explain"):
+        refused = ana(command, "tea", option, value)
+        assert (refused.code, refused.err.startswith(f"holdfast: {option}: ")) == (2, True), refused.err

@@ -539,3 +539,8 @@ def test_who_listens_hears_of_every_byte_as_it_goes_out(server: Served) -> None:
     assert len(heard) > 2
     assert [done for done, _ in heard] == sorted({done for done, _ in heard})
     assert heard[-1] == (total, total)
+
+
+def test_a_key_that_is_none_is_no_key(server: Served) -> None:
+    with pytest.raises(Unauthenticated, match="no key was sent"):
+        holdfast.open(server.url, key=None)

@@ -17,6 +17,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "kind": ("hook",),
     "kinds": ("kind",),
     "occurred_at": ("at",),
+    "planes": ("plane",),
     "provider": ("name",),
     "source_kind": ("source",),
     "space": ("company",),

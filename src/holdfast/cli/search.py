@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.json_output import plain, print_json
 from holdfast.cli.options import Json, ScopeOptions, StoreOptions, expand_options
 from holdfast.cli.search_filters import SearchFilters
@@ -27,7 +28,7 @@ def search(
     QUERY may be a question. Scope options that are given must match; the others match all.
     """
     text = " ".join(query)
-    with open_memory(chosen) as memory:
+    with errors_as_typed(), open_memory(chosen) as memory:
         hits = memory.search(text, **filters.keywords(), **place.scope_kwargs())
         warn_missing_vectors(memory, place.scope_kwargs())
     if as_json:
@@ -51,7 +52,7 @@ def explain(
 ) -> None:
     """Search, and show each part of each score and the evidence behind each result."""
     text = " ".join(query)
-    with open_memory(chosen) as memory:
+    with errors_as_typed(), open_memory(chosen) as memory:
         explained = memory.explain(text, record_id=record_id, **filters.keywords(), **place.scope_kwargs())
         warn_missing_vectors(memory, place.scope_kwargs())
     if as_json:
