@@ -1,4 +1,4 @@
-"""Base classes of the verbs on a company's own rows: operations, jobs, deliveries, costs."""
+"""Base classes of the verbs on a company's own rows, such as operations, jobs and costs."""
 
 from __future__ import annotations
 
