@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import Self
 
+from holdfast.domain.arguments import check_enum
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Partition, PartitionKind, Scope, check_part
 from holdfast.domain.transcript_turns import View
 from holdfast.errors import AccessDenied, InvalidInput
@@ -48,28 +49,24 @@ class Actor:
     role: ActorRole | None = None
 
     def __post_init__(self) -> None:
-        _check_kind(self.kind)
+        # "agent" == ActorKind.AGENT, so compare types, not values.
+        check_enum(self.kind, ActorKind, "actor.kind")
         check_part("actor.id", self.id)
         if self.space is not None:
             check_part("actor.space", self.space)
-        _check_subjects(self.subjects)
+        checked_names(self.subjects, "actor.subjects")
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.id}"
 
 
-def _check_kind(kind: object) -> None:
-    # "agent" == ActorKind.AGENT, so compare types, not values.
-    if not isinstance(kind, ActorKind):
-        raise InvalidInput("actor.kind", f"expected an ActorKind ({', '.join(ActorKind)}), got {type(kind).__name__}")
-
-
-def _check_subjects(subjects: object) -> None:
+def checked_names(names: object, field: str) -> frozenset[str]:
     # A string would pass as a collection: `in` would match every part of a name.
-    if not isinstance(subjects, frozenset):
-        raise InvalidInput("actor.subjects", f"expected a frozenset of names, got {type(subjects).__name__}")
-    for subject in subjects:
-        check_part("actor.subjects", subject)
+    if not isinstance(names, frozenset):
+        raise InvalidInput(field, f"expected a frozenset of names, got {type(names).__name__}")
+    for name in names:
+        check_part(field, name)
+    return names
 
 
 LOCAL_OPERATOR = Actor(ActorKind.OPERATOR, "local")
