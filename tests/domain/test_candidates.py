@@ -19,7 +19,6 @@ from holdfast.domain.candidates import (
     GROUNDS,
     PRIVACY,
     TARGETS,
-    VERDICTS,
     CandidatePrivacy,
     Ground,
     Judgement,
@@ -133,7 +132,7 @@ def test_a_change_of_any_cell_of_the_table_of_grounds_is_noticed(
 ) -> None:
     ground = GROUNDS[authority]
     for reason in (Reason.SUFFICIENT_AUTHORITY, Reason.AUTHORITY_TOO_WEAK, Reason.AUTHORITY_NOT_FOR_TARGET):
-        if VERDICTS[reason] is not VERDICTS[ground.targets[target]]:
+        if reason.verdict is not ground.targets[target].verdict:
             changed = ground._replace(targets={**ground.targets, target: reason})
             monkeypatch.setattr(candidates, "GROUNDS", {**GROUNDS, authority: changed})
             assert any(wrongs()), f"{authority} {target} could be {reason}"
@@ -163,11 +162,11 @@ def test_a_change_of_any_cell_of_the_table_of_privacy_is_noticed(
 
 
 def test_every_reason_has_a_verdict_and_every_verdict_a_status() -> None:
-    assert set(VERDICTS) == set(Reason)
+    assert all(isinstance(reason.verdict, Verdict) for reason in Reason)
     statuses = {reason: Judgement(reason, Trust.LOW).status for reason in Reason}
-    assert {statuses[reason] for reason in Reason if VERDICTS[reason] is Verdict.ACCEPTED} == {Status.ACCEPTED}
-    assert {statuses[reason] for reason in Reason if VERDICTS[reason] is Verdict.DEFERRED} == {Status.QUARANTINED}
-    assert {statuses[reason] for reason in Reason if VERDICTS[reason] is Verdict.REJECTED} == {None}
+    assert {statuses[reason] for reason in Reason if reason.verdict is Verdict.ACCEPTED} == {Status.ACCEPTED}
+    assert {statuses[reason] for reason in Reason if reason.verdict is Verdict.DEFERRED} == {Status.QUARANTINED}
+    assert {statuses[reason] for reason in Reason if reason.verdict is Verdict.REJECTED} == {None}
 
 
 @pytest.mark.parametrize("claim", [Authority.ASSISTANT_SELF_CLAIM, Authority.ASSISTANT_UTTERANCE])
@@ -261,11 +260,11 @@ def test_what_is_made_up_is_not_supported(text: str, evidence: list[str]) -> Non
 def test_the_page_draws_the_tables_as_they_are() -> None:
     text = PAGE.read_text("utf-8")
     for authority, ground in GROUNDS.items():
-        cells = [VERDICTS[ground.targets[target]].value for target in TARGETS]
+        cells = [ground.targets[target].verdict.value for target in TARGETS]
         needs = "yes" if ground.needs_evidence else "no"
         assert f"| `{authority}` | {ground.trust.name.lower()} | {needs} | {' | '.join(cells)} |\n" in text
     for privacy, row in PRIVACY.items():
-        cells = ["may" if VERDICTS[row[target]] is Verdict.ACCEPTED else "rejected" for target in TARGETS]
+        cells = ["may" if row[target].verdict is Verdict.ACCEPTED else "rejected" for target in TARGETS]
         assert f"| `{privacy}` | {' | '.join(cells)} |\n" in text
 
 

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Flag, StrEnum, auto
+from typing import Self
 
+from holdfast.domain.arguments import check_enum
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Partition, PartitionKind, Scope, check_part
 from holdfast.domain.transcript_turns import View
 from holdfast.errors import AccessDenied, InvalidInput
@@ -47,170 +49,123 @@ class Actor:
     role: ActorRole | None = None
 
     def __post_init__(self) -> None:
-        _check_kind(self.kind)
+        # "agent" == ActorKind.AGENT, so compare types, not values.
+        check_enum(self.kind, ActorKind, "actor.kind")
         check_part("actor.id", self.id)
         if self.space is not None:
             check_part("actor.space", self.space)
-        _check_subjects(self.subjects)
+        checked_names(self.subjects, "actor.subjects")
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.id}"
 
 
-def _check_kind(kind: object) -> None:
-    # "agent" == ActorKind.AGENT, so compare types, not values.
-    if not isinstance(kind, ActorKind):
-        raise InvalidInput("actor.kind", f"expected an ActorKind ({', '.join(ActorKind)}), got {type(kind).__name__}")
-
-
-def _check_subjects(subjects: object) -> None:
+def checked_names(names: object, field: str) -> frozenset[str]:
     # A string would pass as a collection: `in` would match every part of a name.
-    if not isinstance(subjects, frozenset):
-        raise InvalidInput("actor.subjects", f"expected a frozenset of names, got {type(subjects).__name__}")
-    for subject in subjects:
-        check_part("actor.subjects", subject)
+    if not isinstance(names, frozenset):
+        raise InvalidInput(field, f"expected a frozenset of names, got {type(names).__name__}")
+    for name in names:
+        check_part(field, name)
+    return names
 
 
 LOCAL_OPERATOR = Actor(ActorKind.OPERATOR, "local")
 SYSTEM = Actor(ActorKind.SYSTEM, "worker")
 
 
+class Trait(Flag):
+    """Traits of an action, which decide who may do it and what it reaches."""
+
+    NONE = 0
+    READ = auto()
+    RUNTIME = auto()  # of a `MemoryRuntime`, which also has `recall`
+    CONTROL_PLANE = auto()  # of the control plane, which also has some actions of the library, such as `list`
+    COMPANY = auto()  # administration of a company: bindings, the audit trail, deliveries, jobs and costs
+
+
+_READ = Trait.READ
+_RUNTIME = Trait.RUNTIME
+_CONTROL = Trait.CONTROL_PLANE
+_COMPANY = Trait.CONTROL_PLANE | Trait.COMPANY
+
+
 class Action(StrEnum):
+    """An action that needs a grant, and its traits."""
+
+    traits: Trait
+
+    def __new__(cls, name: str, traits: Trait = Trait.NONE) -> Self:
+        action = str.__new__(cls, name)
+        action._value_ = name
+        action.traits = traits
+        return action
+
     ADD = "add"
     FLUSH = "flush"
-    SEARCH = "search"
-    RECALL = "recall"
-    EXPLAIN = "explain"
-    GET = "get"
-    LIST = "list"
-    BROWSE = "browse"
-    HISTORY = "history"
+    SEARCH = "search", _READ
+    RECALL = "recall", _READ
+    EXPLAIN = "explain", _READ
+    GET = "get", _READ
+    LIST = "list", _READ
+    BROWSE = "browse", _READ
+    HISTORY = "history", _READ
     REMEMBER = "remember"
     CORRECT = "correct"
     FORGET_PREVIEW = "forget_preview"
     FORGET = "forget"
-    JOBS = "jobs"
-    STATS = "stats"
+    JOBS = "jobs", _READ
+    STATS = "stats", _READ
     REBUILD = "rebuild"
-    VERIFY = "verify"
+    VERIFY = "verify", _READ
     WORK = "work"
     CREATE_USER = "create_user"
     REVOKE_USER = "revoke_user"
-    LIST_USERS = "list_users"
+    LIST_USERS = "list_users", _READ
     ADD_RESOURCE = "add_resource"
-    LIST_RESOURCES = "list_resources"
-    GET_RESOURCE = "get_resource"
+    LIST_RESOURCES = "list_resources", _READ
+    GET_RESOURCE = "get_resource", _READ
     DELETE_RESOURCE = "delete_resource"
-    WRITE = "write"
-    PROJECT = "project"
-    MAINTAIN = "maintain"
-    INSPECT = "inspect"
-    REPLAY = "replay"
-    EXPORT = "export"
-    IMPORT = "import"
-    RECOVER = "recover"
-    CLOSE = "close"
-    CAPABILITIES = "capabilities"
-    COMMIT_TRANSCRIPT = "commit_transcript"
-    FINALIZE_TURN = "finalize_turn_and_maintain"
-    REPLAY_TRANSCRIPT = "replay_transcript"
-    TRANSCRIPT_LIFECYCLE = "request_transcript_lifecycle"
-    REPAIR_TRANSCRIPT = "repair_transcript"
-    EXPORT_TRANSCRIPT = "export_transcript"
-    EXPORT_SPACE = "export_space"
-    IMPORT_SPACE = "import_space"
-    CAPTURE = "capture"
-    RECORD_UPSERT = "record_upsert"
-    QUERY = "query"
-    PROFILE = "profile"
-    DELIVER_HOOK = "deliver_hook"
-    RESOLVE_BINDING = "resolve_binding"
-    READ_BINDINGS = "read_bindings"
-    MANAGE_BINDINGS = "manage_bindings"
-    READ_OPERATIONS = "read_operations"
-    READ_DELIVERIES = "read_deliveries"
-    MANAGE_DELIVERIES = "manage_deliveries"
-    MANAGE_JOBS = "manage_jobs"
-    READ_COSTS = "read_costs"
-    MANAGE_COSTS = "manage_costs"
+    WRITE = "write", _RUNTIME
+    PROJECT = "project", _RUNTIME | _READ
+    MAINTAIN = "maintain", _RUNTIME
+    INSPECT = "inspect", _RUNTIME | _READ
+    REPLAY = "replay", _RUNTIME | _READ
+    EXPORT = "export", _RUNTIME | _READ
+    IMPORT = "import", _RUNTIME
+    RECOVER = "recover", _RUNTIME
+    CLOSE = "close", _RUNTIME | _READ
+    CAPABILITIES = "capabilities", _RUNTIME | _READ
+    COMMIT_TRANSCRIPT = "commit_transcript", _RUNTIME
+    FINALIZE_TURN = "finalize_turn_and_maintain", _RUNTIME
+    REPLAY_TRANSCRIPT = "replay_transcript", _RUNTIME | _READ
+    TRANSCRIPT_LIFECYCLE = "request_transcript_lifecycle", _RUNTIME
+    REPAIR_TRANSCRIPT = "repair_transcript", _RUNTIME | _READ
+    EXPORT_TRANSCRIPT = "export_transcript", _RUNTIME | _READ
+    EXPORT_SPACE = "export_space", _RUNTIME | _READ
+    IMPORT_SPACE = "import_space", _RUNTIME
+    CAPTURE = "capture", _CONTROL
+    RECORD_UPSERT = "record_upsert", _CONTROL
+    QUERY = "query", _CONTROL | _READ
+    PROFILE = "profile", _CONTROL | _READ
+    DELIVER_HOOK = "deliver_hook", _CONTROL
+    RESOLVE_BINDING = "resolve_binding", _CONTROL | _READ
+    READ_BINDINGS = "read_bindings", _COMPANY | _READ
+    MANAGE_BINDINGS = "manage_bindings", _COMPANY
+    READ_OPERATIONS = "read_operations", _COMPANY | _READ
+    READ_DELIVERIES = "read_deliveries", _COMPANY | _READ
+    MANAGE_DELIVERIES = "manage_deliveries", _COMPANY
+    MANAGE_JOBS = "manage_jobs", _COMPANY
+    READ_COSTS = "read_costs", _COMPANY | _READ
+    MANAGE_COSTS = "manage_costs", _COMPANY
 
 
-# Actions of a `MemoryRuntime`. It also has `recall`, which the library shares.
-OF_THE_RUNTIME = frozenset(
-    {
-        Action.WRITE,
-        Action.PROJECT,
-        Action.MAINTAIN,
-        Action.INSPECT,
-        Action.REPLAY,
-        Action.EXPORT,
-        Action.IMPORT,
-        Action.RECOVER,
-        Action.CLOSE,
-        Action.CAPABILITIES,
-        Action.COMMIT_TRANSCRIPT,
-        Action.FINALIZE_TURN,
-        Action.REPLAY_TRANSCRIPT,
-        Action.TRANSCRIPT_LIFECYCLE,
-        Action.REPAIR_TRANSCRIPT,
-        Action.EXPORT_TRANSCRIPT,
-        Action.EXPORT_SPACE,
-        Action.IMPORT_SPACE,
-    }
-)
-# Actions of the control plane. It also has `list`, `get`, `forget`, `correct` and `explain`, as the library does.
-OF_THE_CONTROL_PLANE = frozenset(
-    {
-        Action.CAPTURE,
-        Action.RECORD_UPSERT,
-        Action.QUERY,
-        Action.PROFILE,
-        Action.DELIVER_HOOK,
-        Action.RESOLVE_BINDING,
-        Action.READ_BINDINGS,
-        Action.MANAGE_BINDINGS,
-        Action.READ_OPERATIONS,
-        Action.READ_DELIVERIES,
-        Action.MANAGE_DELIVERIES,
-        Action.MANAGE_JOBS,
-        Action.READ_COSTS,
-        Action.MANAGE_COSTS,
-    }
-)
-_READS = frozenset(
-    {
-        Action.SEARCH,
-        Action.RECALL,
-        Action.EXPLAIN,
-        Action.GET,
-        Action.LIST,
-        Action.BROWSE,
-        Action.HISTORY,
-        Action.JOBS,
-        Action.STATS,
-        Action.VERIFY,
-        Action.LIST_USERS,
-        Action.LIST_RESOURCES,
-        Action.GET_RESOURCE,
-        Action.PROJECT,
-        Action.INSPECT,
-        Action.REPLAY,
-        Action.EXPORT,
-        Action.CLOSE,
-        Action.CAPABILITIES,
-        Action.REPLAY_TRANSCRIPT,
-        Action.REPAIR_TRANSCRIPT,
-        Action.EXPORT_TRANSCRIPT,
-        Action.EXPORT_SPACE,
-        Action.QUERY,
-        Action.PROFILE,
-        Action.RESOLVE_BINDING,
-        Action.READ_BINDINGS,
-        Action.READ_OPERATIONS,
-        Action.READ_DELIVERIES,
-        Action.READ_COSTS,
-    }
-)
+def _actions_with(trait: Trait) -> frozenset[Action]:
+    return frozenset(action for action in Action if trait in action.traits)
+
+
+OF_THE_RUNTIME = _actions_with(Trait.RUNTIME)
+OF_THE_CONTROL_PLANE = _actions_with(Trait.CONTROL_PLANE)
+_READS = _actions_with(Trait.READ)
 # Actions on a whole store, for an operator without a space.
 _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK})
 # A conversation belongs to one subject, one agent, or no one. Without a subject these actions mean the one that belongs
@@ -224,20 +179,7 @@ _UPKEEP = frozenset(
     {Action.REBUILD, Action.VERIFY, Action.WORK, Action.RECOVER, Action.REPAIR_TRANSCRIPT}
     | {Action.EXPORT_SPACE, Action.IMPORT_SPACE}
 )
-# Administration of a company: bindings, the audit trail, deliveries, jobs and costs.
-_CONTROL = frozenset(
-    {
-        Action.READ_BINDINGS,
-        Action.MANAGE_BINDINGS,
-        Action.READ_OPERATIONS,
-        Action.READ_DELIVERIES,
-        Action.MANAGE_DELIVERIES,
-        Action.MANAGE_JOBS,
-        Action.READ_COSTS,
-        Action.MANAGE_COSTS,
-    }
-)
-_OWNERS = frozenset(Action) - _UPKEEP - _USERS - _CONTROL
+_OWNERS = frozenset(Action) - _UPKEEP - _USERS - _actions_with(Trait.COMPANY)
 _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.OPERATOR: frozenset(Action),
     ActorKind.SYSTEM: frozenset(Action),

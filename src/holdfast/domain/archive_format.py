@@ -6,13 +6,16 @@ Input is validated part by part; a value that is built here can be stored. Space
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from enum import Enum
+from functools import cache, partial
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
+from holdfast.domain.arguments import Check, Rule, text_rule, unwrap_type, whole_number
 from holdfast.domain.canonical import is_holdfast_id
-from holdfast.domain.checks import Metadata, check_metadata, checked_flag, checked_text, checked_whole
-from holdfast.domain.ids import checked_id
+from holdfast.domain.checks import Metadata, check_metadata, checked_flag, checked_text
+from holdfast.domain.ids import Id, checked_id
 from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust, Validity
 from holdfast.domain.redaction import AUTHORITIES
 from holdfast.domain.scope import SCOPE_PARTS, Scope
@@ -38,23 +41,66 @@ MAX_EVIDENCE = 100_000
 MAX_MESSAGES = 100_000
 _MOST_BYTES = 2**40
 _KEY_BYTES = 16
+_SHA256_BYTES = 32
 
-T = TypeVar("T")
-Given = Mapping[str, Any]
+
+# --- the fields -------------------------------------------------------------------------------------------------------
+
+
+def _own_id(value: object, name: str) -> str:
+    found = checked_id(value, name)
+    if not is_holdfast_id(found):
+        raise InvalidInput(name, f"{found!r:.80} does not have the form of a record id")
+    return found
+
+
+def _metadata(value: object, name: str) -> Metadata:
+    check_metadata(value)
+    return dict(_mapping(value, name))
+
+
+def _hexadecimal(size: int) -> Rule:
+    def check(value: object, name: str) -> str:
+        try:
+            raw = bytes.fromhex(value) if isinstance(value, str) else b""
+        except ValueError:
+            raw = b""
+        if len(raw) != size:
+            raise InvalidInput(name, f"must be {size} bytes in hexadecimal digits")
+        return raw.hex()
+
+    return Rule(check, "HEX")
+
+
+def _list_rule(most: int) -> Rule:
+    def check(value: object, name: str) -> list[Any]:
+        if not isinstance(value, list) or len(value) > most:
+            raise InvalidInput(name, f"must be a list of at most {most:,}")
+        return value
+
+    return Rule(check, "LIST")
+
+
+OwnId = Annotated[str, Rule(_own_id, "ID")]
+Name = Annotated[str, text_rule(MAX_NAME_CHARS)]
+Text = Annotated[str, Rule(checked_text, "TEXT")]
+Uri = Annotated[str, text_rule(MAX_URI_CHARS)]
+Size = Annotated[int, whole_number(0, _MOST_BYTES)]
+ArchivedMetadata = Annotated[Metadata, Rule(_metadata, "METADATA")]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedMessage:
     """An exported message. Without a text it was withheld: only its position is exported."""
 
-    id: str
+    id: OwnId
     role: Role
-    text: str | None = None
+    text: Text | None = None
     authority: Authority = Authority.LEGACY_TRANSCRIPT
-    sender: str | None = None
+    sender: Name | None = None
     said_at: datetime | None = None
-    external_id: str | None = None
-    metadata: Metadata = field(default_factory=dict)
+    external_id: Annotated[str | None, text_rule(MAX_EXTERNAL_ID_CHARS)] = None
+    metadata: ArchivedMetadata = field(default_factory=dict)
     superseded_at: datetime | None = None
 
 
@@ -63,59 +109,59 @@ class ArchivedTurn:
     """An exported turn. `id` is the host's. All texts are present, or, if `raw_deleted`, all are missing."""
 
     scope: Scope
-    id: str
+    id: Id
     state: TranscriptState
     committed_at: datetime
-    messages: tuple[ArchivedMessage, ...]
-    source: str | None = None
+    messages: Annotated[tuple[ArchivedMessage, ...], _list_rule(MAX_MESSAGES)]
+    source: Name | None = None
     delivery: DeliveryStatus | None = None
     attribution: ActorAttribution = field(default_factory=ActorAttribution)
-    host_refs: tuple[HostOpaqueRef, ...] = ()
+    host_refs: Annotated[tuple[HostOpaqueRef, ...], _list_rule(MAX_TURN_HOST_REFS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRevision:
     scope: Scope
     plane: Plane
-    text: str
+    text: Text
     trust: Trust
     status: Status
     validity: Validity
     recorded_at: datetime
-    source: str | None = None
-    author: str | None = None
-    reason: str | None = None
-    metadata: Metadata = field(default_factory=dict)
-    evidence: tuple[str, ...] = ()
+    source: Name | None = None
+    author: Name | None = None
+    reason: Annotated[str | None, text_rule(MAX_REASON_CHARS)] = None
+    metadata: ArchivedMetadata = field(default_factory=dict)
+    evidence: Annotated[tuple[OwnId, ...], _list_rule(MAX_EVIDENCE)] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedMemory:
     """An exported memory with all its revisions, oldest first."""
 
-    id: str
-    revisions: tuple[ArchivedRevision, ...]
+    id: OwnId
+    revisions: Annotated[tuple[ArchivedRevision, ...], _list_rule(MAX_REVISIONS)]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedResource:
     """An exported resource. Its chunks are exported as memories."""
 
-    id: str
+    id: OwnId
     scope: Scope
-    name: str
-    media_type: str
-    sha256: str
-    bytes: int
-    chunks: int
-    external_uri: str | None
+    name: Uri
+    media_type: Name
+    sha256: Annotated[str, _hexadecimal(_SHA256_BYTES)]
+    bytes: Size
+    chunks: Size
+    external_uri: Uri | None
     recorded_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedAlias:
     thread: Scope
-    key: str
+    key: Annotated[str, _hexadecimal(_KEY_BYTES)]
     trusted: bool
     recorded_at: datetime
 
@@ -174,24 +220,7 @@ def decode_record(given: object, space: str) -> Archived:
 
 
 def read_turn(given: object, space: str) -> ArchivedTurn:
-    found = _FieldReader(given, "turn")
-    turn = ArchivedTurn(
-        scope=found.scope("scope", space),
-        id=found.read_required("id", checked_id),
-        state=found.read_required("state", _member(TranscriptState)),
-        committed_at=found.read_required("committed_at", checked_time),
-        messages=found.sequence("messages", _message, MAX_MESSAGES),
-        source=found.read_optional("source", _name),
-        delivery=found.read_optional("delivery", _member(DeliveryStatus)),
-        attribution=found.read_optional("attribution", _attribution) or ActorAttribution(),
-        host_refs=found.sequence("host_refs", _host_ref, MAX_TURN_HOST_REFS),
-    )
-    found.refuse_unknown()
-    _check_turn(turn)
-    return turn
-
-
-def _check_turn(turn: ArchivedTurn) -> None:
+    turn: ArchivedTurn = _read_object(ArchivedTurn, given, "turn", space)
     if turn.scope.conversation is None:
         raise InvalidInput("scope", "has no conversation; a turn needs one")
     if not turn.messages:
@@ -203,17 +232,16 @@ def _check_turn(turn: ArchivedTurn) -> None:
     gone = turn.state is TranscriptState.RAW_DELETED
     if any((message.text is None) is not gone for message in turn.messages):
         raise InvalidInput("messages", f"texts are {'present' if gone else 'missing'}, but the turn is {turn.state}")
+    return turn
 
 
 def read_memory(given: object, space: str) -> ArchivedMemory:
-    found = _FieldReader(given, "memory")
-    memory = ArchivedMemory(
-        id=found.read_required("id", _own_id),
-        revisions=found.sequence("revisions", lambda value, name: _revision(value, space), MAX_REVISIONS),
-    )
-    found.refuse_unknown()
+    memory: ArchivedMemory = _read_object(ArchivedMemory, given, "memory", space)
     if not memory.revisions:
         raise InvalidInput("revisions", "is empty; a memory needs at least one revision")
+    for revision in memory.revisions:
+        if revision.status not in (Status.ACCEPTED, Status.QUARANTINED):
+            raise InvalidInput("status", f"a memory is accepted or quarantined, not {revision.status}")
     if len({revision.scope.partition for revision in memory.revisions}) > 1:
         raise InvalidInput("revisions", "belong to several owners; a memory has one")
     for earlier, later in zip(memory.revisions, memory.revisions[1:], strict=False):
@@ -222,179 +250,92 @@ def read_memory(given: object, space: str) -> ArchivedMemory:
     return memory
 
 
-def _revision(given: object, space: str) -> ArchivedRevision:
-    found = _FieldReader(given, "revisions")
-    revision = ArchivedRevision(
-        scope=found.scope("scope", space),
-        plane=found.read_required("plane", _member(Plane)),
-        text=found.read_required("text", checked_text),
-        trust=found.read_required("trust", _member(Trust)),
-        status=found.read_required("status", _member(Status)),
-        validity=found.read_optional("validity", _validity) or Validity(),
-        recorded_at=found.read_required("recorded_at", checked_time),
-        source=found.read_optional("source", _name),
-        author=found.read_optional("author", _name),
-        reason=found.read_optional("reason", lambda value, name: checked_text(value, name, max_chars=MAX_REASON_CHARS)),
-        metadata=found.read_optional("metadata", _metadata) or {},
-        evidence=found.sequence("evidence", _own_id, MAX_EVIDENCE),
-    )
-    found.refuse_unknown()
-    if revision.status not in (Status.ACCEPTED, Status.QUARANTINED):
-        raise InvalidInput("status", f"a memory is accepted or quarantined, not {revision.status}")
-    return revision
-
-
-def _resource(given: object, space: str) -> ArchivedResource:
-    found = _FieldReader(given, "resource")
-    resource = ArchivedResource(
-        id=found.read_required("id", _own_id),
-        scope=found.scope("scope", space),
-        name=found.read_required("name", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)),
-        media_type=found.read_required("media_type", _name),
-        sha256=found.read_required("sha256", lambda value, name: _hexadecimal(value, name, 32)),
-        bytes=found.read_required("bytes", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
-        chunks=found.read_required("chunks", lambda value, name: checked_whole(value, name, 0, _MOST_BYTES)),
-        external_uri=found.read_optional(
-            "external_uri", lambda value, name: checked_text(value, name, max_chars=MAX_URI_CHARS)
-        ),
-        recorded_at=found.read_required("recorded_at", checked_time),
-    )
-    found.refuse_unknown()
-    return resource
-
-
-def _alias(given: object, space: str) -> ArchivedAlias:
-    found = _FieldReader(given, "alias")
-    alias = ArchivedAlias(
-        thread=found.scope("thread", space),
-        key=found.read_required("key", lambda value, name: _hexadecimal(value, name, _KEY_BYTES)),
-        trusted=found.read_required("trusted", checked_flag),
-        recorded_at=found.read_required("recorded_at", checked_time),
-    )
-    found.refuse_unknown()
+def _read_alias(given: object, space: str) -> ArchivedAlias:
+    alias: ArchivedAlias = _read_object(ArchivedAlias, given, "alias", space)
     if alias.thread.conversation is None:
         raise InvalidInput("thread", "has no conversation; an alias needs one")
     return alias
 
 
-def _message(given: object, name: str) -> ArchivedMessage:
-    found = _FieldReader(given, name)
-    message = ArchivedMessage(
-        id=found.read_required("id", _own_id),
-        role=found.read_required("role", _member(Role)),
-        text=found.read_optional("text", checked_text),
-        authority=found.read_optional("authority", _member(Authority)) or Authority.LEGACY_TRANSCRIPT,
-        sender=found.read_optional("sender", _name),
-        said_at=found.read_optional("said_at", checked_time),
-        external_id=found.read_optional(
-            "external_id", lambda value, part: checked_text(value, part, max_chars=MAX_EXTERNAL_ID_CHARS)
-        ),
-        metadata=found.read_optional("metadata", _metadata) or {},
-        superseded_at=found.read_optional("superseded_at", checked_time),
-    )
-    found.refuse_unknown()
-    return message
+Reader = Callable[[Any, str, str], Any]  # of a value, its name and the space of the record
 
 
-class _FieldReader:
-    """Reads the fields of one JSON object. Fields left at the end are unknown, and refused."""
+class _FieldReader(NamedTuple):
+    """Reads one field. `empty` is the value of an empty object or list, which the writer leaves out."""
 
-    def __init__(self, given: object, where: str) -> None:
-        self._where = where
-        self._left = dict(_mapping(given, where))
-
-    def read_required(self, name: str, check: Callable[[Any, str], T]) -> T:
-        if self._left.get(name) is None:
-            raise InvalidInput(name, f"is missing in this {self._where}")
-        return check(self._left.pop(name), name)
-
-    def read_optional(self, name: str, check: Callable[[Any, str], T]) -> T | None:
-        value = self._left.pop(name, None)
-        return None if value is None else check(value, name)
-
-    def sequence(self, name: str, check: Callable[[Any, str], T], most: int) -> tuple[T, ...]:
-        value = self._left.pop(name, [])
-        if not isinstance(value, list) or len(value) > most:
-            raise InvalidInput(name, f"must be a list of at most {most:,}")
-        return tuple(check(item, name) for item in value)
-
-    def scope(self, name: str, space: str) -> Scope:
-        given = _mapping(self._left.pop(name, {}), name)
-        if unknown := set(given) - (set(SCOPE_PARTS) - {"space"}):
-            raise InvalidInput(name, f"{min(unknown)!r:.40} is not a part of a scope")
-        return Scope(space=space, **given)
-
-    def refuse_unknown(self) -> None:
-        if self._left:
-            raise InvalidInput(min(self._left), f"is not a field of a {self._where}")
+    name: str
+    read: Reader
+    optional: bool
+    required: bool
+    empty: Any
 
 
-def _mapping(value: object, name: str) -> Given:
+def _read_object(kind: Any, given: object, where: str, space: str) -> Any:
+    """Build a dataclass from a JSON object. Unknown fields are refused."""
+    left = dict(_mapping(given, where))
+    found: dict[str, Any] = {}
+    for name, read, optional, required, empty in _field_readers(kind):
+        value = left.pop(name, empty)
+        if value is not None or empty is not None:
+            found[name] = read(value, name, space)
+        elif optional:
+            found[name] = None
+        elif required:
+            raise InvalidInput(name, f"is missing in this {where}")
+    if left:
+        raise InvalidInput(min(left), f"is not a field of this {where}")
+    return kind(**found)
+
+
+@cache
+def _field_readers(kind: Any) -> tuple[_FieldReader, ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    found = []
+    for part in fields(kind):
+        plain, optional = unwrap_type(hints[part.name], [])
+        required = not optional and part.default is MISSING and part.default_factory is MISSING
+        empty: Any = {} if required and is_dataclass(plain) else [] if get_origin(plain) is tuple else None
+        found.append(_FieldReader(part.name, _reader_of(hints[part.name]), optional, required, empty))
+    return tuple(found)
+
+
+def _reader_of(hint: Any) -> Reader:
+    """Return the reader of a type: its rule decides, else the type itself. Plain texts are checked by their class."""
+    about: list[Any] = []
+    kind, _ = unwrap_type(hint, about)
+    check: Any = next((part.check for part in about if isinstance(part, Rule)), None)
+    if get_origin(kind) is tuple:
+        read_item = _reader_of(get_args(kind)[0])
+        return lambda value, name, space: tuple(read_item(item, name, space) for item in check(value, name))
+    if kind is Scope:
+        return _read_scope
+    if check is None and is_dataclass(kind):
+        return lambda value, name, space: _read_object(kind, value, name, space)
+    plain = check or _CHECKS.get(kind) or partial(_checked_member, kind)
+    return lambda value, name, space: plain(value, name)
+
+
+def _read_scope(value: object, name: str, space: str) -> Scope:
+    given = _mapping(value, name)
+    if unknown := set(given) - (set(SCOPE_PARTS) - {"space"}):
+        raise InvalidInput(name, f"{min(unknown)!r:.40} is not a part of a scope")
+    return Scope(space=space, **given)
+
+
+def _checked_member(kind: type[Enum], value: object, name: str) -> Enum:
+    # True == 1 in Python, and would pass as a trust.
+    if isinstance(value, bool):
+        raise InvalidInput(name, f"must be one of {', '.join(str(member.value) for member in kind)}")
+    return checked_member(kind, value, name)
+
+
+_CHECKS: dict[Any, Check] = {datetime: checked_time, bool: checked_flag, str: lambda value, name: value}
+
+
+def _mapping(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise InvalidInput(name, f"expected a JSON object, got {type(value).__name__}")
     return value
-
-
-def _member(kind: Any) -> Callable[[Any, str], Any]:
-    # True == 1 in Python, and would pass as a trust.
-    def check(value: Any, name: str) -> Any:
-        if isinstance(value, bool):
-            raise InvalidInput(name, f"must be one of {', '.join(str(member.value) for member in kind)}")
-        return checked_member(kind, value, name)
-
-    return check
-
-
-def _own_id(value: object, name: str) -> str:
-    found = checked_id(value, name)
-    if not is_holdfast_id(found):
-        raise InvalidInput(name, f"{found!r:.80} does not have the form of a record id")
-    return found
-
-
-def _name(value: object, name: str) -> str:
-    return checked_text(value, name, max_chars=MAX_NAME_CHARS)
-
-
-def _metadata(value: object, name: str) -> Metadata:
-    check_metadata(value)
-    return dict(_mapping(value, name))
-
-
-def _validity(value: object, name: str) -> Validity:
-    found = _FieldReader(value, name)
-    validity = Validity(found.read_optional("since", checked_time), found.read_optional("until", checked_time))
-    found.refuse_unknown()
-    return validity
-
-
-def _attribution(value: object, name: str) -> ActorAttribution:
-    return ActorAttribution(**_known_fields(value, name, ActorAttribution))
-
-
-def _host_ref(value: object, name: str) -> HostOpaqueRef:
-    given = _known_fields(value, name, HostOpaqueRef)
-    for part in fields(HostOpaqueRef):
-        if part.name != "label" and part.name not in given:
-            raise InvalidInput(part.name, f"is missing in {name}")
-    return HostOpaqueRef(**given)
-
-
-def _known_fields(value: object, name: str, kind: Any) -> dict[str, Any]:
-    given = dict(_mapping(value, name))
-    if unknown := set(given) - {part.name for part in fields(kind)}:
-        raise InvalidInput(min(unknown), f"is not a field of {name}")
-    return given
-
-
-def _hexadecimal(value: object, name: str, size: int) -> str:
-    try:
-        raw = bytes.fromhex(value) if isinstance(value, str) else b""
-    except ValueError:
-        raw = b""
-    if len(raw) != size:
-        raise InvalidInput(name, f"must be {size} bytes in hexadecimal digits")
-    return raw.hex()
 
 
 _NAMES: dict[type, str] = {
@@ -406,6 +347,6 @@ _NAMES: dict[type, str] = {
 _READERS: dict[str, Callable[[object, str], Archived]] = {
     "turn": read_turn,
     "memory": read_memory,
-    "resource": _resource,
-    "alias": _alias,
+    "resource": lambda given, space: _read_object(ArchivedResource, given, "resource", space),
+    "alias": _read_alias,
 }

@@ -103,7 +103,7 @@ def arguments_of(request: Any, path: tuple[str, ...] = ()) -> tuple[Argument, ..
         if each.name == "scope":
             continue
         about: list[Any] = []
-        kind, optional = _unwrap(hints[each.name], about)
+        kind, optional = unwrap_type(hints[each.name], about)
         if any(isinstance(part, Group) for part in about):
             found += arguments_of(kind, (*path, each.name))
             continue
@@ -123,16 +123,16 @@ def arguments_of(request: Any, path: tuple[str, ...] = ()) -> tuple[Argument, ..
     return tuple(found)
 
 
-def _unwrap(hint: Any, about: list[Any]) -> tuple[Any, bool]:
+def unwrap_type(hint: Any, about: list[Any]) -> tuple[Any, bool]:
     """Strip `Annotated`, `None` and `NewType` from a type; collect the annotations. Also return whether None is one."""
     if get_origin(hint) is Annotated:
         about += hint.__metadata__
-        return _unwrap(hint.__origin__, about)
+        return unwrap_type(hint.__origin__, about)
     if get_origin(hint) in (Union, UnionType):
         others = [part for part in get_args(hint) if part is not NoneType]
         optional = len(others) < len(get_args(hint))
         if len(others) == 1:
-            return _unwrap(others[0], about)[0], optional
+            return unwrap_type(others[0], about)[0], optional
         return hint, optional
     return getattr(hint, "__supertype__", hint), False
 

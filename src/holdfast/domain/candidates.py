@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.transcript import Role
@@ -34,14 +34,24 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    SUFFICIENT_AUTHORITY = "sufficient_authority"
-    CONFIRMED = "confirmed"
-    MERGED = "merged"
-    AUTHORITY_TOO_WEAK = "authority_too_weak"
-    AWAITS_GOVERNANCE = "awaits_governance"
-    NO_EVIDENCE = "no_evidence"
-    NOT_SUPPORTED = "not_supported_by_evidence"
-    ALREADY_KNOWN = "already_known"
+    """The reason of a decision, and the verdict that it leads to: rejected, unless another is named."""
+
+    verdict: Verdict
+
+    def __new__(cls, name: str, verdict: Verdict = Verdict.REJECTED) -> Self:
+        reason = str.__new__(cls, name)
+        reason._value_ = name
+        reason.verdict = verdict
+        return reason
+
+    SUFFICIENT_AUTHORITY = "sufficient_authority", Verdict.ACCEPTED
+    CONFIRMED = "confirmed", Verdict.ACCEPTED
+    MERGED = "merged", Verdict.ACCEPTED
+    AUTHORITY_TOO_WEAK = "authority_too_weak", Verdict.DEFERRED
+    AWAITS_GOVERNANCE = "awaits_governance", Verdict.DEFERRED
+    NO_EVIDENCE = "no_evidence", Verdict.DEFERRED
+    NOT_SUPPORTED = "not_supported_by_evidence", Verdict.DEFERRED
+    ALREADY_KNOWN = "already_known", Verdict.DEFERRED
     AUTHORITY_NOT_FOR_TARGET = "authority_not_for_target"
     PRIVATE_GROUND = "private_ground"
     OWN_PROJECTION = "own_projection"
@@ -53,26 +63,6 @@ class Reason(StrEnum):
     FORGOTTEN_SINCE = "forgotten_since"
 
 
-_R = Reason
-VERDICTS: Mapping[Reason, Verdict] = {
-    _R.SUFFICIENT_AUTHORITY: Verdict.ACCEPTED,
-    _R.CONFIRMED: Verdict.ACCEPTED,
-    _R.MERGED: Verdict.ACCEPTED,
-    _R.AUTHORITY_TOO_WEAK: Verdict.DEFERRED,
-    _R.AWAITS_GOVERNANCE: Verdict.DEFERRED,
-    _R.NO_EVIDENCE: Verdict.DEFERRED,
-    _R.NOT_SUPPORTED: Verdict.DEFERRED,
-    _R.ALREADY_KNOWN: Verdict.DEFERRED,
-    _R.AUTHORITY_NOT_FOR_TARGET: Verdict.REJECTED,
-    _R.PRIVATE_GROUND: Verdict.REJECTED,
-    _R.OWN_PROJECTION: Verdict.REJECTED,
-    _R.PRIVACY_FORBIDS_TARGET: Verdict.REJECTED,
-    _R.EVIDENCE_NOT_FOUND: Verdict.REJECTED,
-    _R.EVIDENCE_NOT_ACTIVE: Verdict.REJECTED,
-    _R.CANDIDATE_ID_REUSED: Verdict.REJECTED,
-    _R.CORRECTED_SINCE: Verdict.REJECTED,
-    _R.FORGOTTEN_SINCE: Verdict.REJECTED,
-}
 _SEVERITY = list(Verdict)
 # The highest trust of a deferred candidate.
 DEFERRED_TRUST = Trust.LOW
@@ -87,7 +77,7 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        return VERDICTS[self.reason]
+        return self.reason.verdict
 
     @property
     def status(self) -> Status | None:
@@ -167,7 +157,7 @@ def evidence_authority(authority: Authority, role: Role) -> Authority:
 
 def can_accept(authority: Authority, target: Plane) -> bool:
     """True if a candidate with this authority alone could be accepted on the plane."""
-    return VERDICTS[GROUNDS[authority].targets[target]] is Verdict.ACCEPTED
+    return GROUNDS[authority].targets[target].verdict is Verdict.ACCEPTED
 
 
 def may_learn_from(authority: Authority) -> bool:
@@ -175,7 +165,7 @@ def may_learn_from(authority: Authority) -> bool:
 
     Not external content: no participant vouches for it, and it may be a prompt injection.
     """
-    rejected = VERDICTS[GROUNDS[authority].targets[Plane.LONG_TERM]] is Verdict.REJECTED
+    rejected = GROUNDS[authority].targets[Plane.LONG_TERM].verdict is Verdict.REJECTED
     return not rejected and authority is not Authority.EXTERNAL_CONTENT
 
 
@@ -198,9 +188,9 @@ def judge_candidate(
         reasons.append(Reason.NO_EVIDENCE)
     if not supported:
         reasons.append(Reason.NOT_SUPPORTED)
-    worst = max(reasons, key=lambda reason: _SEVERITY.index(VERDICTS[reason]))
+    worst = max(reasons, key=lambda reason: _SEVERITY.index(reason.verdict))
     trust = min(ceiling, *(ground.trust for ground in grounds))
-    return Judgement(worst, trust if VERDICTS[worst] is Verdict.ACCEPTED else min(trust, DEFERRED_TRUST))
+    return Judgement(worst, trust if worst.verdict is Verdict.ACCEPTED else min(trust, DEFERRED_TRUST))
 
 
 # --- support by evidence ----------------------------------------------------------------------------------------------

@@ -237,46 +237,32 @@ def _in_profile(profile: Profile, name: str) -> bool:
 def snapshot(shown: Catalogue) -> Mapping[str, object]:
     """Return the catalogue as a document. Equal catalogues give the same bytes as JSON."""
     profile = shown.profile
-    budget = profile.budget
-    return {
-        "schema": SCHEMA,
-        "profile": profile.name,
-        "compiled": {capability.name: capability.built_in for capability in shown.capabilities},
-        Section.MEMORY.value: {
-            "capabilities": _describe_section(shown, Section.MEMORY),
-            "privacy": {name: getattr(shown.privacy, name) for name in Privacy.__slots__},
-            "budget": {
-                "records": budget.records,
-                "blob_bytes": budget.blob_bytes,
-                "source_chars": budget.source_chars,
-                "render_chars": budget.render_chars,
-                "maintenance_chars": budget.maintenance_chars,
-                "recent_messages": budget.recent_messages,
-            },
+    details: dict[Section, dict[str, object]] = {
+        Section.MEMORY: {
+            "privacy": asdict(shown.privacy),
+            "budget": _budget_parts(
+                profile,
+                *("records", "blob_bytes", "source_chars", "render_chars", "maintenance_chars", "recent_messages"),
+            ),
         },
-        Section.LIFECYCLE.value: {
-            "capabilities": _describe_section(shown, Section.LIFECYCLE),
-            "budget": {"events": budget.events, "snapshot_bytes": budget.snapshot_bytes},
-        },
-        Section.VALIDATION.value: {
-            "capabilities": _describe_section(shown, Section.VALIDATION),
-            "budget": asdict(budget.transcript),
-        },
-        Section.ADAPTER.value: {
-            "capabilities": _describe_section(shown, Section.ADAPTER),
+        Section.LIFECYCLE: {"budget": _budget_parts(profile, "events", "snapshot_bytes")},
+        Section.VALIDATION: {"budget": asdict(profile.budget.transcript)},
+        Section.ADAPTER: {
             "dispatched": [name for name in DISPATCHED if shown[name].visible],
-            "budget": {"http_body_bytes": budget.http_body_bytes, "wss_connections": budget.wss_connections},
+            "budget": _budget_parts(profile, "http_body_bytes", "wss_connections"),
         },
-        Section.ENTRY.value: {
-            "capabilities": _describe_section(shown, Section.ENTRY),
-            "kind": profile.kind.value,
-            "backends": [backend.value for backend in profile.backends],
-        },
-        Section.INDEXED_RECALL.value: {
-            "capabilities": _describe_section(shown, Section.INDEXED_RECALL),
-            "budget": {"cache_entries": budget.cache_entries},
-        },
+        Section.ENTRY: {"kind": profile.kind.value, "backends": [backend.value for backend in profile.backends]},
+        Section.INDEXED_RECALL: {"budget": _budget_parts(profile, "cache_entries")},
     }
+    sections = {
+        section.value: {"capabilities": _describe_section(shown, section), **details[section]} for section in Section
+    }
+    compiled = {capability.name: capability.built_in for capability in shown.capabilities}
+    return {"schema": SCHEMA, "profile": profile.name, "compiled": compiled, **sections}
+
+
+def _budget_parts(profile: Profile, *names: str) -> dict[str, int]:
+    return {name: getattr(profile.budget, name) for name in names}
 
 
 def _describe_section(shown: Catalogue, section: Section) -> Mapping[str, Mapping[str, bool | str | None]]:

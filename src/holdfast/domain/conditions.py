@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeVar
 
 from holdfast.domain.checks import checked_text
 from holdfast.domain.memory import Plane
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
 from holdfast.domain.times import checked_time
+from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidInput
-
-E = TypeVar("E", bound=StrEnum)
 
 MAX_DEPTH = 8
 MAX_LEAVES = 64
@@ -61,7 +59,7 @@ class Compare:
     value: Value | tuple[Value, ...]
 
     def __post_init__(self) -> None:
-        field, op = _parse_member(Field, self.field, "condition.field"), _parse_member(Op, self.op, "condition.op")
+        field, op = checked_member(Field, self.field, "condition.field"), checked_member(Op, self.op, "condition.op")
         if op in _ORDERING and field is not Field.SAID_AT:
             raise InvalidInput("condition.op", f"{op} needs an order, but {field} has none; use eq, ne or in")
         object.__setattr__(self, "field", field)
@@ -169,13 +167,6 @@ def _size(condition: Condition) -> tuple[int, int]:
     return 1 + max(depth for depth, _ in sizes), sum(leaves for _, leaves in sizes)
 
 
-def _parse_member(kind: type[E], value: Any, field: str) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        raise InvalidInput(field, f"unknown value {value!r:.60}; use one of {', '.join(kind)}") from None
-
-
 def _parse_values(field: Field, given: object) -> tuple[Value, ...]:
     if not isinstance(given, list | tuple):
         raise InvalidInput("condition.value", f"in takes a list of values, not {type(given).__name__}")
@@ -188,5 +179,5 @@ def _parse_value(field: Field, value: object) -> Value:
     if field is Field.SAID_AT:
         return checked_time(value, "condition.value")
     if field is Field.PLANE:
-        return _parse_member(Plane, value, "condition.value")
+        return checked_member(Plane, value, "condition.value")
     return checked_text(value, "condition.value", max_chars=MAX_VALUE_CHARS)

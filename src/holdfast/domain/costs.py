@@ -19,7 +19,6 @@ from holdfast.domain.scope import Part, Scope
 from holdfast.domain.usage import DEFAULT_CURRENCY, is_currency
 from holdfast.errors import InvalidInput
 
-MICROS_PER_CENT = 10_000
 ANY_MODEL = "*"
 MAX_PRICE_MICROS = 10**10  # of a million tokens
 MAX_FEE_MICROS = 10**15

@@ -38,27 +38,11 @@ class EventKind(StrEnum):
     JOB_CANCELLED = "memory.job_cancelled"
 
 
+# Changes of records, and of a runtime's state.
+_OF_RECORDS = {EventKind.WRITE, EventKind.MERGE, EventKind.DELETE, EventKind.MAINTENANCE, EventKind.PROJECTION}
+_OF_RUNTIMES = {EventKind.LIFECYCLE, EventKind.OPERATOR}
 # Administrative changes of a company's memory. Pruning never removes them.
-ADMINISTRATIVE = frozenset(
-    {
-        EventKind.BINDING_CREATED,
-        EventKind.BINDING_UPDATED,
-        EventKind.BINDING_ENABLED,
-        EventKind.BINDING_DISABLED,
-        EventKind.BINDING_DELETED,
-        EventKind.DEFAULT_SET,
-        EventKind.DEFAULT_CLEARED,
-        EventKind.AGENT_OVERRIDE_SET,
-        EventKind.AGENT_OVERRIDE_CLEARED,
-        EventKind.PRICE_SET,
-        EventKind.PRICE_REMOVED,
-        EventKind.FINANCE_ADDED,
-        EventKind.DELIVERY_RETRIED,
-        EventKind.DELIVERY_DROPPED,
-        EventKind.JOB_RETRIED,
-        EventKind.JOB_CANCELLED,
-    }
-)
+ADMINISTRATIVE = frozenset(EventKind) - _OF_RECORDS - _OF_RUNTIMES
 
 
 @dataclass(frozen=True, slots=True)

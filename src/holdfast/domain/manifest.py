@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -33,17 +33,7 @@ class Manifest:
     schema_id: str = SCHEMA_ID
 
     def to_json(self) -> str:
-        return json.dumps(
-            {
-                "schema_id": self.schema_id,
-                "version": self.version,
-                "backend": self.backend,
-                "profile": self.profile,
-                "memory_system_kind": self.memory_system_kind,
-                "created_at": self.created_at.isoformat(),
-                "last_opened_at": self.last_opened_at.isoformat(),
-            }
-        )
+        return json.dumps(asdict(self), default=datetime.isoformat)
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from holdfast.domain.checks import checked_whole
 from holdfast.domain.redaction import TranscriptBudget
+from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidInput
 
 KIB = 1024
@@ -171,10 +172,7 @@ def render_budget(profile: Profile, requested: int | None = None, provider_max: 
 
 
 def pressure_of(name: object) -> Pressure:
-    found = next((pressure for pressure in Pressure if pressure == name), None)
-    if found is None:
-        raise InvalidInput("pressure", f"must be one of {', '.join(Pressure)}, not {name!r:.40}")
-    return found
+    return checked_member(Pressure, name, "pressure")
 
 
 def scale_budget(chars: int, pressure: Pressure) -> int:

@@ -63,14 +63,8 @@ class StateRule(NamedTuple):
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 
-def _row(raw: Cell, model: Cell, host: Cell, operator: Cell, export: Cell) -> dict[View, Cell]:
-    return {
-        View.RAW_OWNER_ONLY: raw,
-        View.MODEL_CONTEXT: model,
-        View.HOST_UI: host,
-        View.OPERATOR_AUDIT: operator,
-        View.EXPORT: export,
-    }
+def _row(*cells: Cell) -> dict[View, Cell]:
+    return dict(zip(View, cells, strict=True))
 
 
 _OPEN = StateRule(None, RefShown.WITH_LABEL)

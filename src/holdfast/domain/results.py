@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
+from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
@@ -244,6 +244,3 @@ class StoreExamination:
     @property
     def ready(self) -> bool:
         return self.schema == self.newest and not self.unfinished
-
-
-AnyId = MessageId | MemoryId

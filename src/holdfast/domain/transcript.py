@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from holdfast.domain.arguments import check_enum
 from holdfast.domain.checks import Metadata, check_metadata, checked_text
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import checked_time
-from holdfast.errors import InvalidInput
 
 DEFAULT_CONVERSATION = "default"
 MAX_EXTERNAL_ID_CHARS = 256
@@ -41,7 +41,7 @@ class Draft:
             checked_text(self.sender, "sender", max_chars=256)
         if self.external_id is not None:
             checked_text(self.external_id, "id", max_chars=MAX_EXTERNAL_ID_CHARS)
-        _check_role(self.role)
+        check_enum(self.role, Role, "role")
         if self.said_at is not None:
             object.__setattr__(self, "said_at", checked_time(self.said_at, "timestamp"))
         check_metadata(self.metadata)
@@ -75,8 +75,3 @@ class Message:
     def revision(self) -> int:
         """Always 1: messages are never rewritten."""
         return 1
-
-
-def _check_role(role: object) -> None:
-    if not isinstance(role, Role):
-        raise InvalidInput("role", f"expected a Role ({', '.join(Role)}), got {type(role).__name__}")

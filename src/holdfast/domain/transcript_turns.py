@@ -252,40 +252,26 @@ class TranscriptTurn:
 
 # --- state transitions ------------------------------------------------------------------------------------------------
 
-_S = TranscriptState
-# The new state by state and transition; one that is not listed is not possible. Only `restore` leads to a state that
-# shows more: a masked turn cannot be archived, which would unmask it. Deleted content stays deleted.
-TRANSITIONS: Mapping[TranscriptState, Mapping[Transition, TranscriptState]] = {
-    _S.ACTIVE: {
-        Transition.ARCHIVE: _S.ARCHIVED,
-        Transition.RESTORE: _S.ACTIVE,
-        Transition.MASK: _S.MASKED,
-        Transition.DELETE_RAW: _S.RAW_DELETED,
-        Transition.REVIEW: _S.ACTIVE,
-    },
-    _S.ARCHIVED: {
-        Transition.ARCHIVE: _S.ARCHIVED,
-        Transition.RESTORE: _S.ACTIVE,
-        Transition.MASK: _S.MASKED,
-        Transition.DELETE_RAW: _S.RAW_DELETED,
-        Transition.REVIEW: _S.ARCHIVED,
-    },
-    _S.MASKED: {
-        Transition.RESTORE: _S.ACTIVE,
-        Transition.MASK: _S.MASKED,
-        Transition.DELETE_RAW: _S.RAW_DELETED,
-        Transition.REVIEW: _S.MASKED,
-    },
-    _S.RAW_DELETED: {
-        Transition.DELETE_RAW: _S.RAW_DELETED,
-        Transition.REVIEW: _S.RAW_DELETED,
-    },
+# The transitions that are possible in each state. Only `restore` leads to a state that shows more: a masked turn cannot
+# be archived, which would unmask it. Deleted content stays deleted.
+TRANSITIONS: Mapping[TranscriptState, frozenset[Transition]] = {
+    TranscriptState.ACTIVE: frozenset(Transition),
+    TranscriptState.ARCHIVED: frozenset(Transition),
+    TranscriptState.MASKED: frozenset(Transition) - {Transition.ARCHIVE},
+    TranscriptState.RAW_DELETED: frozenset({Transition.DELETE_RAW, Transition.REVIEW}),
+}
+# The state that a transition leads to. A review leaves the state as it is.
+_LEADS_TO = {
+    Transition.ARCHIVE: TranscriptState.ARCHIVED,
+    Transition.RESTORE: TranscriptState.ACTIVE,
+    Transition.MASK: TranscriptState.MASKED,
+    Transition.DELETE_RAW: TranscriptState.RAW_DELETED,
 }
 
 
 def state_after(state: TranscriptState, transition: Transition) -> TranscriptState | None:
     """Return the state after a transition: the same one if there is nothing to do, None if it is not possible."""
-    return TRANSITIONS[state].get(transition)
+    return _LEADS_TO.get(transition, state) if transition in TRANSITIONS[state] else None
 
 
 # --- new messages of a delivered turn ---------------------------------------------------------------------------------

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.domain.access import Actor, ActorKind, ActorRole
-from holdfast.domain.scope import check_part
+from holdfast.domain.access import Actor, ActorKind, ActorRole, checked_names
 from holdfast.errors import AccessDenied, InvalidInput
 
 KEY_PREFIX = "uk_"
@@ -87,16 +86,12 @@ def checked_subjects(kind: ActorKind, subjects: object) -> frozenset[str] | None
     """Return the subjects that an agent may also act for. Users and operators have none."""
     if subjects is None:
         return None
-    # A string would pass as a collection: `in` would match every part of a name.
-    if not isinstance(subjects, frozenset):
-        raise InvalidInput("subjects", f"expected a set of names, got {type(subjects).__name__}")
-    if subjects and kind is not ActorKind.AGENT:
+    names = checked_names(subjects, "subjects")
+    if names and kind is not ActorKind.AGENT:
         raise InvalidInput("subjects", f"can be mounted on agents only; leave them out for {kind}s")
-    if len(subjects) > MAX_SUBJECTS:
-        raise InvalidInput("subjects", f"has {len(subjects)} names; at most {MAX_SUBJECTS} can be mounted on one agent")
-    for subject in subjects:
-        check_part("subjects", subject)
-    return subjects
+    if len(names) > MAX_SUBJECTS:
+        raise InvalidInput("subjects", f"has {len(names)} names; at most {MAX_SUBJECTS} can be mounted on one agent")
+    return names
 
 
 def require_manager(actor: Actor, kind: ActorKind, user_id: str, *, new: bool) -> None:

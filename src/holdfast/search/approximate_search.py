@@ -35,7 +35,7 @@ from holdfast.ports import NearestIndex
 from holdfast.search.partition_index import Vectors, block_vectors, cosines_of, select_vectors
 from holdfast.search.partition_view import PartitionView
 from holdfast.search.query_parser import ParsedQuery
-from holdfast.search.signals import PartitionCandidates, signals
+from holdfast.search.signals import Candidates, signals
 from holdfast.search.visibility import VisibleView
 
 _SESSION_AT = PARTS.index(Part.SESSION_VECTOR)
@@ -81,7 +81,7 @@ class ApproximateSearch:
         self._among = np.zeros(self._size, bool)
         self._among[wanted] = True
 
-    def find_candidates(self, weigh: Callable[[float], FloatArray], also: IntArray) -> PartitionCandidates:
+    def find_candidates(self, weigh: Callable[[float], FloatArray], also: IntArray) -> Candidates:
         """Select and score candidates. `weigh` maps the best word score to weights. `also` are always included."""
         best_words = float(self._values[WORDS_AT].max())
         weights = weigh(best_words)
@@ -114,9 +114,8 @@ class ApproximateSearch:
         low[MEANING_AT], high[MEANING_AT] = bounds.min(axis=1), bounds.max(axis=1)
         low[_SESSION_AT] = min(low[_SESSION_AT], least)
         apart_here = looked.apart(rows, self._mean())
-        return PartitionCandidates(
-            rows, raw, low, high, len(self._wanted), best_words, looked.has_vectors(rows), apart_here
-        )
+        numbers = self._seen.view.columns.number[rows]
+        return Candidates(numbers, raw, low, high, len(self._wanted), best_words, looked.has_vectors(rows), apart_here)
 
     def _rows(self, *some: IntArray) -> IntArray:
         """The union of rows, in order."""

@@ -9,7 +9,7 @@ of rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -88,14 +88,14 @@ class LruCache(Generic[K, V]):
                 del self._kept[next(iter(self._kept))]
 
 
-class ValueDictionary:
+class ValueDictionary(Generic[V]):
     """Maps values to codes in the order of first use. Append-only; None is -1."""
 
     def __init__(self) -> None:
-        self._codes: dict[object, int] = {None: -1}
-        self.values: list[str] = []
+        self._codes: dict[V | None, int] = {None: -1}
+        self.values: list[V] = []
 
-    def encode(self, values: Sequence[str | None]) -> SmallArray:
+    def encode(self, values: Sequence[V | None]) -> SmallArray:
         codes = self._codes
         for value in dict.fromkeys(values):
             if value is not None and value not in codes:
@@ -103,7 +103,7 @@ class ValueDictionary:
                 self.values.append(value)
         return np.fromiter((codes[value] for value in values), np.int32, len(values))
 
-    def find(self, value: str) -> int:
+    def find(self, value: V) -> int:
         """The value's code, or -2, which no row has."""
         return self._codes.get(value, -2)
 
@@ -139,25 +139,23 @@ class Columns:
         return Columns(*(getattr(self, name)[rows] for name in COLUMN_NAMES))
 
 
-COLUMN_NAMES = tuple(field.name for field in fields(Columns))
+COLUMN_NAMES = tuple(column.name for column in fields(Columns))
 
 
 class ColumnDictionaries:
     """The dictionaries of a partition's encoded columns. Append-only, shared by its views."""
 
     def __init__(self) -> None:
-        self.planes, self.statuses, self.senders, self.roles, self.sources = (ValueDictionary() for _ in range(5))
+        self.planes, self.statuses, self.senders, self.roles, self.sources = (ValueDictionary[str]() for _ in range(5))
         self.scopes: list[Scope] = []
-        self._scope_codes: dict[int, int] = {}
+        self._scope_ids = ValueDictionary[int]()
+        self._conversation_ids = ValueDictionary[int]()
         self._covered: LruCache[Scope, BoolArray] = LruCache()
-        self._conversation_codes: dict[int | None, int] = {None: -1}
 
     def scope_codes(self, ids: Sequence[int], scopes: Mapping[int, Scope]) -> SmallArray:
-        for scope_id in dict.fromkeys(ids):
-            if scope_id not in self._scope_codes:
-                self._scope_codes[scope_id] = len(self.scopes)
-                self.scopes.append(scopes[scope_id])
-        return np.fromiter((self._scope_codes[scope_id] for scope_id in ids), np.int32, len(ids))
+        codes = self._scope_ids.encode(ids)
+        self.scopes += [scopes[scope_id] for scope_id in self._scope_ids.values[len(self.scopes) :]]
+        return codes
 
     def covered_by(self, scope: Scope) -> BoolArray:
         """Per scope code, True if `scope` covers it. Cached and extended: scopes are append-only."""
@@ -169,13 +167,9 @@ class ColumnDictionaries:
             self._covered.put(scope, known)
         return known
 
-    def conversation_codes(self, ids: Sequence[int | None]) -> SmallArray:
-        codes = self._conversation_codes
-        return np.fromiter((codes.setdefault(value, len(codes) - 1) for value in ids), np.int32, len(ids))
-
     @property
     def conversations(self) -> int:
-        return len(self._conversation_codes) - 1
+        return len(self._conversation_ids.values)
 
     def columns(self, values: IndexRow, scopes: Mapping[int, Scope]) -> Columns:
         """Encode rows. `values` has a whole column in place of each value."""
@@ -197,7 +191,7 @@ class ColumnDictionaries:
             role=self.roles.encode(values.role),  # type: ignore[arg-type]
             source=self.sources.encode(values.source),  # type: ignore[arg-type]
             scope=self.scope_codes(values.scope_id, scopes),  # type: ignore[arg-type]
-            conversation=self.conversation_codes(values.conversation_id),  # type: ignore[arg-type]
+            conversation=self._conversation_ids.encode(values.conversation_id),  # type: ignore[arg-type]
         )
 
 
@@ -242,34 +236,23 @@ class Links:
         return self.previous.nbytes * 4
 
 
+@dataclass(eq=False, repr=False)
 class PartitionView:
     """One partition at one change number. Its columns are read-only."""
 
-    def __init__(
-        self,
-        change: int,
-        names: ColumnDictionaries,
-        columns: Columns,
-        alive: BoolArray,
-        vectors: Vectors,
-        links: Links,
-        postings: Postings,
-        buffers: Mapping[str, GrowingArray],
-        covered: int = 0,
-    ) -> None:
-        self.change = change
-        # Vectors up to this change are in the store's approximate index, not here.
-        self.covered = covered
-        self.names = names
-        self.columns = columns
-        self.alive = alive
-        self.vectors = vectors
-        self.links = links
-        self.postings = postings
-        # Cached visibility data for the next search of the same scope.
-        self.sights: LruCache[object, Any] = LruCache()
-        self.samples: LruCache[object, Any] = LruCache()
-        self._buffers = buffers
+    change: int
+    names: ColumnDictionaries
+    columns: Columns
+    alive: BoolArray
+    vectors: Vectors
+    links: Links
+    postings: Postings
+    buffers: Mapping[str, GrowingArray]
+    # Vectors up to this change are in the store's approximate index, not here.
+    covered: int = 0
+    # Cached visibility data for the next search of the same scope.
+    sights: LruCache[object, Any] = field(default_factory=LruCache, init=False)
+    samples: LruCache[object, Any] = field(default_factory=LruCache, init=False)
 
     @classmethod
     def empty(cls, covered: int = 0) -> PartitionView:
@@ -328,30 +311,17 @@ class PartitionView:
         dead = view.size - int(np.count_nonzero(view.alive))
         if dead > _DEAD_ROWS and dead > _DEAD_SHARE * view.size:
             view = view._without(np.empty(0, np.int64))
-        return view._at(delta.change)
-
-    def _at(self, change: int) -> PartitionView:
-        return PartitionView(
-            change,
-            self.names,
-            self.columns,
-            self.alive,
-            self.vectors,
-            self.links,
-            self.postings,
-            self._buffers,
-            self.covered,
-        )
+        return replace(view, change=delta.change)
 
     def without_indexed_vectors(self, covered: int) -> PartitionView:
         """Copy without vectors, for an index that contains them up to that change. Later changes must be read again."""
-        buffers = {name: buffer for name, buffer in self._buffers.items() if name != "vectors"}
-        vectors = replace(NO_VECTORS, whole=np.full(self.size, -1, np.int64))
-        links = Links.none(self.size)
-        links = Links(self.links.previous, self.links.following, links.to_following, links.across)
-        change = min(self.change, covered)
-        return PartitionView(
-            change, self.names, self.columns, self.alive, vectors, links, self.postings, buffers, covered
+        return replace(
+            self,
+            change=min(self.change, covered),
+            vectors=replace(NO_VECTORS, whole=np.full(self.size, -1, np.int64)),
+            links=replace(Links.none(self.size), previous=self.links.previous, following=self.links.following),
+            buffers={name: buffer for name, buffer in self.buffers.items() if name != "vectors"},
+            covered=covered,
         )
 
     def _living(self, numbers: IntArray) -> IntArray:
@@ -368,7 +338,7 @@ class PartitionView:
         alive[:seen] = self.alive
         died = self._living(fresh.number)
         alive[died] = False
-        buffers = dict(self._buffers)
+        buffers = dict(self.buffers)
         columns = Columns(*(self._append(buffers, name, getattr(fresh, name)) for name in COLUMN_NAMES))
         vectors = self._with_vectors(buffers, read_vectors(delta.vectors, fresh.number))
         postings = self.postings.with_segment(segment_of(given.terms, seen))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -16,7 +17,6 @@ from holdfast.domain.times import to_micros
 from holdfast.search.analyzer import TextAnalyzer, is_spaceless, split_words
 from holdfast.search.word_lists import DOUBTFUL_MONTHS, FIRST_PERSON, MONTHS, ROLE_NAMES, STOP_WORDS
 
-MAX_TERMS = 64
 _MIN_NAME_CHARS = 2
 _WANTS_TIME = re.compile(
     r"^\W*(?:when|since when|until when|how long|what (?:time|date|day|month|year)|(?:[io]n |at |by )?(?:which|what) "
@@ -165,7 +165,7 @@ def find_names(words: Sequence[str], participants: Sequence[str]) -> tuple[froze
         return frozenset(), frozenset()
     plain = [_fold(word) for word in words]
     folded_words = set(plain)
-    first = _first_names(people)
+    first = Counter(parts[0] for parts in people.values())
     senders: set[str] = set()
     used: set[str] = set()
     for name, parts in people.items():
@@ -193,13 +193,6 @@ def _name_words(name: str) -> tuple[str, ...]:
     if not parts or " ".join(parts) in ROLE_NAMES or len(parts[0]) < _MIN_NAME_CHARS or parts[0].isdigit():
         return ()
     return parts
-
-
-def _first_names(people: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for parts in people.values():
-        counts[parts[0]] = counts.get(parts[0], 0) + 1
-    return counts
 
 
 def _in_sequence(parts: tuple[str, ...], words: list[str]) -> bool:

@@ -45,7 +45,7 @@ from holdfast.search.condition_masks import condition_mask
 from holdfast.search.embedders.static import STATIC_PREFIX
 from holdfast.search.partition_view import PartitionView
 from holdfast.search.query_parser import UNREAD, ParsedQuery, parse_query, without_names
-from holdfast.search.signals import PartitionCandidates, score_exactly
+from holdfast.search.signals import Candidates, score_exactly
 from holdfast.search.view_cache import ViewCache
 from holdfast.search.visibility import (
     VisibleView,
@@ -66,25 +66,6 @@ _MOST_COMPARED = 250_000
 BASE = "base"
 # A row without any of these parts does not match, whatever its other parts.
 _MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW_WORDS, Part.SPEAKER, Part.DATE)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """The scored rows of all partitions: their record numbers, and a row of raw values per part.
-
-    `low` and `high` are the bounds of each part over all `count` candidates; `best_words` is the best word score of any
-    visible row, candidate or not. `embedded` marks rows with a comparable vector; `apart` is each row's dissimilarity
-    to its neighbours.
-    """
-
-    numbers: IntArray
-    raw: FloatArray
-    low: FloatArray
-    high: FloatArray
-    count: int
-    best_words: float
-    embedded: BoolArray
-    apart: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,12 +200,12 @@ class PartitionSearcher:
         weigh: Callable[[float], FloatArray],
         results: int,
         target: int | None,
-    ) -> tuple[VisibleView, PartitionCandidates]:
+    ) -> Candidates:
         if place.nearest is None or vector is None:
-            return seen, score_exactly(seen, rows, query, vector)
+            return score_exactly(seen, rows, query, vector)
         also = seen.view.rows_of(np.array([] if target is None else [target], np.int64))
         also = also[np.isin(also, rows)]
-        return seen, ApproximateSearch(seen, rows, query, vector, place.nearest, results).find_candidates(weigh, also)
+        return ApproximateSearch(seen, rows, query, vector, place.nearest, results).find_candidates(weigh, also)
 
     def _search_partitions(self, index: IndexReader) -> list[_SearchPartition]:
         return [self._search_partition(index, partition) for partition in index.partitions()]
@@ -279,16 +260,16 @@ class PartitionSearcher:
         )
 
 
-def _merge_partitions(parts: list[tuple[VisibleView, PartitionCandidates]]) -> _Candidates:
-    return _Candidates(
-        np.concatenate([seen.view.columns.number[found.rows] for seen, found in parts]),
-        np.concatenate([found.raw for _, found in parts], axis=1),
-        np.min([found.low for _, found in parts], axis=0),
-        np.max([found.high for _, found in parts], axis=0),
-        sum(found.candidates for _, found in parts),
-        max(found.best_words for _, found in parts),
-        np.concatenate([found.embedded for _, found in parts]),
-        np.concatenate([found.apart for _, found in parts]),
+def _merge_partitions(parts: list[Candidates]) -> Candidates:
+    return Candidates(
+        np.concatenate([found.numbers for found in parts]),
+        np.concatenate([found.raw for found in parts], axis=1),
+        np.min([found.low for found in parts], axis=0),
+        np.max([found.high for found in parts], axis=0),
+        sum(found.count for found in parts),
+        max(found.best_words for found in parts),
+        np.concatenate([found.embedded for found in parts]),
+        np.concatenate([found.apart for found in parts]),
     )
 
 
@@ -312,7 +293,7 @@ def _add_exact_comparison(ranked: RankedCandidates, full: RankedCandidates) -> R
 
 
 def _rank_candidates(
-    found: _Candidates,
+    found: Candidates,
     weights: FloatArray,
     lead: float,
     wanted: SearchOptions,
@@ -349,7 +330,7 @@ def _rank_candidates(
     return RankedCandidates([to_scored(at) for at in best.tolist()], found.count, described, target_place, absent)
 
 
-def _score_by_weights(found: _Candidates, weights: FloatArray, lead: float, method: Method) -> _Scores:
+def _score_by_weights(found: Candidates, weights: FloatArray, lead: float, method: Method) -> _Scores:
     even = np.zeros_like(found.raw)
     used = weights > 0
     even[used] = normalize_rows(found.raw[used], found.low[used], found.high[used])
@@ -362,7 +343,7 @@ def _score_by_weights(found: _Candidates, weights: FloatArray, lead: float, meth
     return _Scores(even, result.weights, result.base, result.scores, result.scores, matching)
 
 
-def _score_by_similarity(found: _Candidates, weights: FloatArray) -> _Scores:
+def _score_by_similarity(found: Candidates, weights: FloatArray) -> _Scores:
     """The score is the cosine, 0 if negative; negative ones are still sorted by cosine."""
     cosines = found.raw[VECTOR_AT]
     even = np.zeros_like(found.raw)

@@ -57,26 +57,25 @@ def signals(seen: VisibleView, query: ParsedQuery, vector: FloatArray | None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionCandidates:
-    """The candidates of one partition: rows of its view, and a row of raw values per part.
+class Candidates:
+    """The scored records of one partition, or of several: their numbers, and a row of raw values per part.
 
-    `low` and `high` are the bounds of each part over all `candidates`, including those that were not read; `embedded`
-    marks rows with a comparable vector; `apart` is each row's dissimilarity to its neighbours.
+    `low` and `high` are the bounds of each part over all `count` candidates, including those that were not read;
+    `best_words` is the best word score of any visible row, candidate or not. `embedded` marks records with a comparable
+    vector; `apart` is each one's dissimilarity to its neighbours.
     """
 
-    rows: IntArray
+    numbers: IntArray
     raw: FloatArray
     low: FloatArray
     high: FloatArray
-    candidates: int
+    count: int
     best_words: float
     embedded: BoolArray
     apart: FloatArray
 
 
-def score_exactly(
-    seen: VisibleView, wanted: IntArray, query: ParsedQuery, vector: FloatArray | None
-) -> PartitionCandidates:
+def score_exactly(seen: VisibleView, wanted: IntArray, query: ParsedQuery, vector: FloatArray | None) -> Candidates:
     values = signals(seen, query, vector)
     raw = values[:, wanted]
     best_words = float(values[WORDS_AT].max())
@@ -84,9 +83,8 @@ def score_exactly(
     comparable = vector is not None and vectors.rows.shape[1:] == vector.shape
     embedded = (vectors.whole[wanted] >= 0) & comparable
     apart_here = seen.sight.apart[wanted] if comparable else np.zeros(len(wanted), np.float32)
-    return PartitionCandidates(
-        wanted, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded, apart_here
-    )
+    numbers = seen.view.columns.number[wanted]
+    return Candidates(numbers, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded, apart_here)
 
 
 # --- meaning --------------------------------------------------------------------------------------------------------

@@ -18,17 +18,10 @@ class FakeEmbedder:
     """Implements `ports.Embedder`."""
 
     def __init__(self, dimensions: int = 64, *, local: bool = True) -> None:
-        self._dimensions = dimensions
+        self.dimensions = dimensions
+        self.fingerprint = f"fake:{dimensions}:1"
         self._local = local
         self._analyzer = TextAnalyzer()
-
-    @property
-    def fingerprint(self) -> str:
-        return f"fake:{self._dimensions}:1"
-
-    @property
-    def dimensions(self) -> int:
-        return self._dimensions
 
     @property
     def local(self) -> bool:
@@ -46,10 +39,10 @@ class FakeEmbedder:
 
     def vectors(self, texts: Sequence[str]) -> FloatArray:
         """Embed synchronously, without an event loop."""
-        found = np.zeros((len(texts), self._dimensions), np.float32)
+        found = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in zip(found, texts, strict=True):
             for term, count in unpack_terms(self._analyzer.analyze(text).terms).items():
-                row[term % self._dimensions] += count if term >> 63 else -count
+                row[term % self.dimensions] += count if term >> 63 else -count
             length = float(np.linalg.norm(row))
             if length:
                 row /= length

@@ -33,6 +33,8 @@ _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 class OnnxEmbedder:
     """Implements `ports.Embedder`. Safe to use from several threads."""
 
+    local = True
+
     def __init__(self, directory: Path | str, *, threads: int | None = None) -> None:
         runtime = _runtime()
         directory = Path(directory)
@@ -53,21 +55,9 @@ class OnnxEmbedder:
         self._inputs = _known_inputs(self._session, model)
         self._output = _known_output(self._session, model)
         self._tokenizer = _read_tokenizer(tokenizer)
-        self._fingerprint = f"onnx:{directory.name}:{file_hash(model)}:ort{runtime.__version__}:1"
-        self._dimensions = len(self._vector("."))
+        self.fingerprint = f"onnx:{directory.name}:{file_hash(model)}:ort{runtime.__version__}:1"
+        self.dimensions = len(self._vector("."))
         self._threads = ThreadPool(threads or min(_MAX_THREADS, os.cpu_count() or 1), "holdfast-onnx")
-
-    @property
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self._dimensions
-
-    @property
-    def local(self) -> bool:
-        return True
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> FloatArray:
         return await asyncio.to_thread(self.vectors, texts)
@@ -79,7 +69,7 @@ class OnnxEmbedder:
         """Embed synchronously, without an event loop."""
         if len(texts) == 1:
             return self._vector(texts[0])[None, :]
-        found = np.zeros((len(texts), self._dimensions), np.float32)
+        found = np.zeros((len(texts), self.dimensions), np.float32)
         for at, vector in enumerate(self._threads.map(self._vector, texts)):
             found[at] = vector
         return found

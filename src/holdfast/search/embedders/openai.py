@@ -33,6 +33,8 @@ _KNOWN_DIMENSIONS = {
 class OpenAIEmbedder:
     """Implements `ports.Embedder`, and reports token usage if the endpoint does."""
 
+    local = False
+
     def __init__(
         self,
         model: str,
@@ -52,7 +54,10 @@ class OpenAIEmbedder:
         self._model = model
         self._url = (base_url or DEFAULT_URL).rstrip("/") + "/embeddings"
         self._asked = dimensions
-        self._dimensions = dimensions or _KNOWN_DIMENSIONS.get(model, 0)
+        # The endpoint reports no hash of its weights: its URL and the model's name identify them.
+        self.fingerprint = f"openai:{self._url}:{model}:{dimensions or 'own'}:1"
+        # 0 until the first response of an unknown model.
+        self.dimensions = dimensions or _KNOWN_DIMENSIONS.get(model, 0)
         self._attempts = max(1, attempts)
         self._first_wait = first_wait_seconds
         self._timeout_seconds = timeout_seconds
@@ -61,20 +66,6 @@ class OpenAIEmbedder:
 
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self._model!r}, url={self._url!r})"
-
-    @property
-    def fingerprint(self) -> str:
-        # The endpoint reports no hash of its weights: its URL and the model's name identify them.
-        return f"openai:{self._url}:{self._model}:{self._asked or 'own'}:1"
-
-    @property
-    def dimensions(self) -> int:
-        """0 until the first response of an unknown model."""
-        return self._dimensions
-
-    @property
-    def local(self) -> bool:
-        return False
 
     @property
     def provider(self) -> str:
@@ -89,7 +80,7 @@ class OpenAIEmbedder:
         limits = (1, _QUERY_SECONDS) if purpose is Purpose.QUERY else (self._attempts, self._timeout_seconds)
         batches = [await self._embed(batch, *limits) for batch in _batches(texts)]
         if not batches:
-            return EmbeddingResult(np.zeros((0, self._dimensions), np.float32))
+            return EmbeddingResult(np.zeros((0, self.dimensions), np.float32))
         token_counts = [tokens for _, tokens in batches if tokens is not None]
         usage = ModelCallUsage(self._model, len(token_counts), sum(token_counts)) if token_counts else None
         return EmbeddingResult(np.concatenate([vectors for vectors, _ in batches]), usage)
@@ -104,11 +95,11 @@ class OpenAIEmbedder:
             body["dimensions"] = self._asked
         answer = await self._post(body, attempts, timeout_seconds)
         vectors = _vectors(answer, len(texts))
-        if self._dimensions and vectors.shape[1] != self._dimensions:
+        if self.dimensions and vectors.shape[1] != self.dimensions:
             raise EmbedderMisconfigured(
-                f"{self._model} returned {vectors.shape[1]} dimensions, not {self._dimensions}: set the right number"
+                f"{self._model} returned {vectors.shape[1]} dimensions, not {self.dimensions}: set the right number"
             )
-        self._dimensions = int(vectors.shape[1])
+        self.dimensions = int(vectors.shape[1])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: FloatArray = vectors / np.maximum(lengths, np.float32(1e-12))
         return unit, _tokens(answer)

@@ -43,24 +43,15 @@ _MARKS_WORDS = f'Sequence(normalizers=[Prepend(prepend="{_MARK}"), Replace(patte
 class StaticEmbedder:
     """Implements `ports.Embedder`. Safe to use from several threads."""
 
+    local = True
+
     def __init__(self, directory: Path | None = None) -> None:
         """Read from the installed wordllama package, or from a directory with the same layout."""
         root = directory or _package_directory()
         self._table = _read_table(root / _WEIGHTS)
         self.tokens = WordTokenizer(_read_tokenizer(root / _TOKENIZER))
-        self._fingerprint = f"{STATIC_PREFIX}{MODEL}:{file_hash(root / _WEIGHTS)}:1"
-
-    @property
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return int(self._table.shape[1])
-
-    @property
-    def local(self) -> bool:
-        return True
+        self.dimensions = int(self._table.shape[1])
+        self.fingerprint = f"{STATIC_PREFIX}{MODEL}:{file_hash(root / _WEIGHTS)}:1"
 
     @property
     def sync_safe(self) -> bool:
