@@ -270,10 +270,6 @@ def read_work(raw: str) -> str | None:
     return None if phrase.split()[-1].casefold() in _NOT_WORK or any(char.isdigit() for char in phrase) else phrase
 
 
-def read_day(raw: str) -> str | None:
-    return day_of_year(raw)
-
-
 def read_number(raw: str) -> str | None:
     return raw if raw.isascii() and raw.isdigit() and 4 <= int(raw) <= 119 else None
 
@@ -334,7 +330,7 @@ READERS: dict[str, Reader] = {
     "kind": read_kind,
     "event": read_event,
     "work": read_work,
-    "day": read_day,
+    "day": day_of_year,
     "number": read_number,
     "word": read_same,
     "home": read_place,
