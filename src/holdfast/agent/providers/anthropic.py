@@ -30,9 +30,9 @@ from holdfast.agent.providers.sdk_model import (
     SdkModel,
     new_call_id,
     parse_arguments,
-    sendable,
     text_attribute,
 )
+from holdfast.agent.texts import encodable
 
 MAX_TOKENS = 8_192
 """Limit for one answer. The API requires one, and every current model accepts this number."""
@@ -68,7 +68,7 @@ class AnthropicModel(SdkModel):
         }
         system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
         if system.strip():
-            request["system"] = sendable(system)
+            request["system"] = encodable(system)
         if tools:
             request["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
@@ -103,9 +103,9 @@ def _blocks(message: ModelMessage, thought: dict[str, list[_Block]]) -> list[_Bl
         return []
     if message.role is Role.TOOL:
         return [
-            {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": sendable(message.content)}
+            {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": encodable(message.content)}
         ]
-    texts = [{"type": "text", "text": sendable(message.content)}] if message.content.strip() else []
+    texts = [{"type": "text", "text": encodable(message.content)}] if message.content.strip() else []
     calls = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": parse_arguments(call.arguments)}
         for call in message.tool_calls

@@ -29,9 +29,9 @@ from holdfast.agent.providers.sdk_model import (
     SdkModel,
     new_call_id,
     parse_arguments,
-    sendable,
     text_attribute,
 )
+from holdfast.agent.texts import encodable
 
 _REASONING = ("reasoning_content", "reasoning")
 
@@ -74,7 +74,7 @@ class OpenAIModel(SdkModel):
 
 def _message(message: ModelMessage) -> dict[str, Any]:
     # Always a text, even if empty: templates of small models print a null.
-    payload: dict[str, Any] = {"role": str(message.role), "content": sendable(message.content)}
+    payload: dict[str, Any] = {"role": str(message.role), "content": encodable(message.content)}
     if message.role is Role.TOOL:
         payload["tool_call_id"] = message.tool_call_id or ""
     if message.tool_calls:

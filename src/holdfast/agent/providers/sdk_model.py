@@ -16,6 +16,7 @@ from uuid import uuid4
 import httpx2
 
 from holdfast.agent.ports import ModelEvent, ModelMessage, TokenUsage, ToolSpec
+from holdfast.agent.texts import encodable
 from holdfast.domain.secret import Secret
 from holdfast.errors import ModelError, ModelMisconfigured, ModelUnavailable
 
@@ -182,14 +183,9 @@ def parse_arguments(arguments: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        return {UNREADABLE: sendable(arguments)}
-    cleaned: dict[str, Any] = json.loads(sendable(json.dumps(value, ensure_ascii=False)))
+        return {UNREADABLE: encodable(arguments)}
+    cleaned: dict[str, Any] = json.loads(encodable(json.dumps(value, ensure_ascii=False)))
     return cleaned
-
-
-def sendable(text: str) -> str:
-    """Replace lone surrogates, which cannot be sent."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def new_call_id() -> str:
