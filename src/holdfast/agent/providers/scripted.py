@@ -55,14 +55,11 @@ class ScriptedModel:
             raise ModelMisconfigured(f"the script has {len(self._lines)} replies, and this is call {number}: add one")
         line = self._lines[number - 1]
         if callable(line):
-            line = await _await_if_needed(line(messages, tools))
+            answer = line(messages, tools)
+            line = await answer if inspect.isawaitable(answer) else answer
         if isinstance(line, BaseException):
             raise line
         return [*map(TextPiece, _PIECE.findall(line.text)), line] if isinstance(line, Reply) else line
 
     async def close(self) -> None:
         self.closed = True
-
-
-async def _await_if_needed(answer: Written | Awaitable[Written]) -> Written:
-    return await answer if inspect.isawaitable(answer) else answer
