@@ -286,11 +286,6 @@ def read_hanzi(raw: str) -> str | None:
     )
 
 
-def read_same(raw: str) -> str | None:
-    """Read a word from a closed list in the pattern itself."""
-    return raw.casefold()
-
-
 def _phrase(raw: str, not_first: frozenset[str], limit: int = MAX_VALUE_WORDS) -> str | None:
     tokens = _trim_tokens(raw.split())
     folded = [token.casefold() for token in tokens]
@@ -332,7 +327,7 @@ READERS: dict[str, Reader] = {
     "work": read_work,
     "day": day_of_year,
     "number": read_number,
-    "word": read_same,
+    "word": str.casefold,  # from a closed list in the pattern itself
     "home": read_place,
     "taste": read_taste,
     "hanzi": read_hanzi,
