@@ -31,15 +31,11 @@ class ScriptedModel:
     """
 
     def __init__(self, replies: Iterable[Line] = (), *, name: str = "scripted:replies") -> None:
-        self._name = name
+        self.name = name
         self._lines = list(replies)
         self.asked: list[ScriptedCall] = []
         self.ended = 0
         self.closed = False
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
         self.asked.append(ScriptedCall(tuple(messages), tuple(tools)))
