@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from holdfast.agent.ports import ModelMessage, Role, SessionEvent, ToolSpec
 from holdfast.agent.skills import Skill, Skills
@@ -69,11 +70,9 @@ class ContextBuilder:
         names = {tool.name for tool in tools}
         lines = [advice for name, advice in _ADVICE.items() if name in names]
         if ACTIVATE in names:
-            lines += [f"- {each.name}: {one_line(each.description)}" for each in self._first_skills()]
+            listed = islice(self.skills.found.values(), MAX_LISTED_SKILLS)
+            lines += [f"- {each.name}: {one_line(each.description)}" for each in listed]
         return "\n".join(lines)
-
-    def _first_skills(self) -> list[Skill]:
-        return list(self.skills.found.values())[:MAX_LISTED_SKILLS]
 
 
 def history_of(events: Sequence[SessionEvent], *, last: int) -> tuple[ModelMessage, ...]:

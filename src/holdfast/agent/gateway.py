@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from holdfast.agent.config import MemoryGatewayConfig
+from holdfast.agent.texts import encodable, shorten
 from holdfast.client.gateway import Category, ChatMessage, GatewayClient, GatewayError, GatewayHit
 from holdfast.domain.checks import MAX_QUERY_CHARS
 from holdfast.domain.reference_message import one_line
@@ -35,7 +36,6 @@ _MAX_RESULT_CHARS = 2_000
 _MAX_NAME_CHARS = 300
 _MAX_ORIGIN_CHARS = 80
 _LEFT_OUT_CHARS = 60
-_ELLIPSIS = "…"
 # Letters and signs that are invisible: three Hangul fillers, a half-width one, and the empty Braille cell.
 _BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 # One variation selector may choose a glyph; several in a row can only hide something.
@@ -194,8 +194,7 @@ class MemoryGatewayService:
         """Make a text encodable, bound it, and mask the key: a gateway knows the key, and may send it back."""
         if text is None:
             return None
-        encodable = text.encode("utf-8", "replace").decode().strip()
-        return _cut(encodable.replace(self._config.user_key.revealed(), "***"), most)
+        return shorten(encodable(text).strip().replace(self._config.user_key.revealed(), "***"), most)
 
 
 def reference_message(items: Sequence[RecalledItem]) -> str:
@@ -214,7 +213,7 @@ def reference_message(items: Sequence[RecalledItem]) -> str:
 
 def _origin(item: RecalledItem) -> str:
     fields = [item.source_scope, item.resource_uri or item.session_id]
-    parts = [_cut(_to_line(part).replace("[", "(").replace("]", ")"), _MAX_ORIGIN_CHARS) for part in fields if part]
+    parts = [shorten(_to_line(part).replace("[", "(").replace("]", ")"), _MAX_ORIGIN_CHARS) for part in fields if part]
     return f"[{', '.join(part for part in parts if part) or 'memory'}]"
 
 
@@ -224,10 +223,6 @@ def _to_line(text: str) -> str:
 
 def _is_visible(text: str) -> bool:
     return any(char.isprintable() and not char.isspace() and char not in _BLANKS for char in text)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + _ELLIPSIS
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -171,22 +171,18 @@ class _Run:
     async def _rounds(self) -> AsyncGenerator[RunEvent, None]:
         """Call the model, run its tool calls, and repeat; the last call has no tools, so there is always an answer."""
         limit = self._loaded.config.max_tool_rounds
-        for _ in range(limit):
-            async with aclosing(self._ask_model(self._tools.specs)) as pieces:
+        for left in range(limit, -1, -1):
+            if limit and not left:
+                self._status = RunStatus.TOOL_LIMIT
+            async with aclosing(self._ask_model(self._tools.specs if left else ())) as pieces:
                 async for piece in pieces:
                     yield piece
-            if not self._reply.tool_calls:
-                self._text = _answer(self._reply)
-                return
+            if not left or not self._reply.tool_calls:
+                break
             async with aclosing(self._call_tools(self._reply)) as steps:
                 async for step in steps:
                     yield step
-        if limit:
-            self._status = RunStatus.TOOL_LIMIT
-        async with aclosing(self._ask_model(())) as pieces:
-            async for piece in pieces:
-                yield piece
-        self._text = _answer(self._reply, TOOL_LIMIT_ANSWER if limit else "")
+        self._text = _answer(self._reply, TOOL_LIMIT_ANSWER if self._status is RunStatus.TOOL_LIMIT else "")
 
     async def _ask_model(self, tools: Sequence[ToolSpec]) -> AsyncGenerator[RunEvent, None]:
         assert self._turn is not None

@@ -36,7 +36,8 @@ class Turn:
     def __init__(self, snapshot: MemorySnapshot | None, recall: GatewayRecallOutcome | None) -> None:
         self.snapshot = snapshot
         self.recall = recall
-        self._answer: tuple[str, datetime] | None = None
+        self.final_answer: tuple[str, datetime] | None = None
+        """The answer and its time, if there is one."""
 
     def __repr__(self) -> str:
         return f"Turn(curated={self.snapshot is not None}, recalled={len(self.recall.items) if self.recall else 0})"
@@ -59,12 +60,7 @@ class Turn:
         """Record the agent's final answer. It is stored if the turn ends without an error; a blank one is not."""
         if not isinstance(text, str):
             raise InvalidInput("text", f"expected text, got {type(text).__name__}")
-        self._answer = (text, datetime.now(UTC)) if text.strip() else None
-
-    @property
-    def final_answer(self) -> tuple[str, datetime] | None:
-        """The answer and its time, if there is one."""
-        return self._answer
+        self.final_answer = (text, datetime.now(UTC)) if text.strip() else None
 
 
 class AgentMemory:

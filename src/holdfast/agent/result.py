@@ -154,14 +154,8 @@ def session_sources(hits: Iterable[SessionHit]) -> list[MemorySource]:
 
 
 def _origin_of(item: RecalledItem) -> dict[str, Origin]:
-    fields = {
-        "id": item.id,
-        "session_id": item.session_id,
-        "score": item.score,
-        "source_scope": item.source_scope,
-        "resource_uri": item.resource_uri,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    names = ("id", "session_id", "score", "source_scope", "resource_uri")
+    return {name: value for name in names if (value := getattr(item, name)) is not None}
 
 
 def explain(

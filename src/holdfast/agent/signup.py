@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 from urllib.parse import quote
 
+from holdfast.agent.texts import parse_object
 from holdfast.client.gateway import Category, GatewayClient, GatewayError
 from holdfast.client.transport import HttpReply, HttpTransport, NoResponse
 from holdfast.domain.secret import Secret
@@ -100,7 +100,7 @@ async def _refuse_known(line: HttpTransport, user_id: str) -> None:
             return  # this gateway cannot list users; its contract is to return the same key again
         if reply.status in (401, 403):
             raise Unauthenticated(f"{line.url} does not accept the token in HOLDFAST_KEY as its operator's")
-        page = _object(reply)
+        page = parse_object(reply.body)
         users, following = page.get("users"), page.get("next_cursor")
         if reply.status != 200 or not isinstance(users, list):
             raise _unexpected_reply(line.url, reply)
@@ -126,7 +126,7 @@ def _key(url: str, user_id: str, reply: HttpReply) -> Secret:
         raise InvalidInput("--user", f"is not a name that {url} accepts")
     if reply.status in (200, 201):
         try:
-            return Secret(_object(reply).get("user_key"), "user_key")
+            return Secret(parse_object(reply.body).get("user_key"), "user_key")
         except InvalidInput:
             pass
     raise _unexpected_reply(url, reply)
@@ -151,11 +151,3 @@ def _unexpected_reply(url: str, reply: HttpReply) -> HoldfastError:
     if reply.status == 429 or reply.status >= 500:
         return StoreUnavailable(f"{url} answered {reply.status}: it is overloaded or broken; try again later")
     return StoreUnusable(f"{url} answered {reply.status}, not as a Memory Gateway does; check the address")
-
-
-def _object(reply: HttpReply) -> dict[str, Any]:
-    try:
-        found = json.loads(reply.body)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

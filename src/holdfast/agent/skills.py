@@ -16,6 +16,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from holdfast.agent.texts import encodable
 from holdfast.errors import InvalidInput
 
 FILE = "SKILL.md"
@@ -93,7 +94,7 @@ def read_skills(root: Path) -> Skills:
                 raise _Unusable(f"there are {MAX_SKILLS} skills already; no more are read")
             found[entry.name] = _skill(entry.name, _text(Path(entry.path)))
         except _Unusable as error:
-            problems.append(SkillProblem(_printable(entry.name), str(error)))
+            problems.append(SkillProblem(encodable(entry.name)[:_MAX_NAME_CHARS], str(error)))
     return Skills(found, tuple(problems))
 
 
@@ -228,7 +229,3 @@ def _scalar(key: str, value: str) -> str:
     if value[:1] in ("{", "[", "&", "*", "!", "%", "@", "`"):
         raise _Unusable(f"{key} uses YAML syntax that is not supported; put it in quotes")
     return re.sub(r"(^|[ \t]+)#.*", "", value)
-
-
-def _printable(name: str) -> str:
-    return name.encode("utf-8", "replace").decode()[:_MAX_NAME_CHARS]

@@ -14,6 +14,7 @@ import inspect
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import PydanticSerializationError, to_json
 
 from holdfast.agent.ports import Json, ToolCall, ToolSpec
+from holdfast.agent.texts import encodable
 from holdfast.domain.reference_message import one_line
 from holdfast.errors import HoldfastError, InvalidInput
 
@@ -128,12 +130,8 @@ async def _run_in_thread(work: Callable[[], object]) -> object:
     A thread cannot be stopped: after its timeout the function goes on, and its result is dropped. So it is not one of
     the event loop's own threads, which are few and are joined at the end.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
-
-    def resolve(value: object, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result((value, error))
+    # A pair, since a future cannot hold every error.
+    done: Future[tuple[object, BaseException | None]] = Future()
 
     def run() -> None:
         result: object = None
@@ -142,12 +140,12 @@ async def _run_in_thread(work: Callable[[], object]) -> object:
             result = context.run(work)
         except BaseException as error:  # noqa: BLE001 - passed to the caller, whatever it is
             problem = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits
-            loop.call_soon_threadsafe(resolve, result, problem)
+        with contextlib.suppress(InvalidStateError):  # cancelled: nothing waits
+            done.set_result((result, problem))
 
     context = contextvars.copy_context()
     threading.Thread(target=run, name="holdfast-tool", daemon=True).start()
-    result, problem = await done
+    result, problem = await asyncio.wrap_future(done)
     if problem is not None:
         raise problem
     return result
@@ -290,7 +288,7 @@ def _failure_outcome(problem: str, more: Iterable[str] = ()) -> ToolOutcome:
 
 def storable(text: str) -> str:
     """Replace lone surrogates and NUL characters, which some stores and protocols cannot carry."""
-    return text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+    return encodable(text).replace("\x00", "\ufffd")
 
 
 def _short(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from holdfast.errors import InvalidDocument
@@ -58,12 +59,6 @@ def clean_title(title: object) -> str | None:
 
 def paragraphs(text: str) -> Iterator[str]:
     """Split a text at blank lines."""
-    lines: list[str] = []
-    for line in _LINE_END.sub("\n", text).split("\n"):
-        if line.strip():
-            lines.append(line)
-        elif lines:
+    for filled, lines in groupby(_LINE_END.sub("\n", text).split("\n"), lambda line: bool(line.strip())):
+        if filled:
             yield "\n".join(lines)
-            lines = []
-    if lines:
-        yield "\n".join(lines)

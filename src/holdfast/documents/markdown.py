@@ -45,10 +45,10 @@ def _blocks(text: str) -> Iterator[DocumentBlock]:
         if token.level or token.map is None or token.nesting < 0:
             continue
         # Text for which the parser emits no token, such as link targets, lies between the blocks.
-        yield from (DocumentBlock(part) for part in paragraphs("\n".join(lines[done : token.map[0]])))
+        yield from map(DocumentBlock, paragraphs("\n".join(lines[done : token.map[0]])))
         done = token.map[1]
         if token.type == "heading_open":
             heading = int(token.tag[1:])
         elif not (token.type == "html_block" and token.content.lstrip().startswith("<!--")):
             yield DocumentBlock("\n".join(lines[token.map[0] : token.map[1]]))
-    yield from (DocumentBlock(part) for part in paragraphs("\n".join(lines[done:])))
+    yield from map(DocumentBlock, paragraphs("\n".join(lines[done:])))

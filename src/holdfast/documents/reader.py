@@ -10,12 +10,11 @@ import threading
 from itertools import islice
 from pathlib import Path
 
-from holdfast.documents.blocks import DEEPEST_HEADING, DocumentBlock, ParsedDocument, build_document
+from holdfast.documents.blocks import DEEPEST_HEADING, DocumentBlock, ParsedDocument, build_document, paragraphs
 from holdfast.documents.chunking import split_into_chunks
 from holdfast.documents.decoding import decode_text
 from holdfast.documents.file_types import FileType, detect_type
 from holdfast.documents.limits import MEGABYTE, Limits
-from holdfast.documents.plain import read_plain
 from holdfast.documents.sandbox import run_program
 from holdfast.domain.resources import Document
 from holdfast.errors import ConfigurationError, DocumentsBusy, InvalidDocument
@@ -69,7 +68,11 @@ class DocumentReader:
         kind = detect_type(content, media_type, name)
         found = self._parse(kind, content, media_type)
         if not found.blocks:
-            raise InvalidDocument("content", _WITHOUT_TEXT[kind is FileType.PDF])
+            is_scan = kind is FileType.PDF
+            advice = (
+                ": its pages are images; send a PDF with a text layer" if is_scan else "; there is nothing to store"
+            )
+            raise InvalidDocument("content", f"holds no text{advice}")
         chunks = tuple(islice(split_into_chunks(found.blocks), limits.max_chunks + 1))
         if len(chunks) > limits.max_chunks:
             raise InvalidDocument("content", f"gives more than {limits.max_chunks:,} chunks; split it")
@@ -80,7 +83,7 @@ class DocumentReader:
         if kind in (FileType.TEXT, FileType.MARKDOWN, FileType.HTML):
             text = decode_text(content, media_type, html=kind is FileType.HTML)
             if kind is FileType.TEXT:
-                return read_plain(text, limits.max_characters)
+                return build_document(None, map(DocumentBlock, paragraphs(text)), limits.max_characters)
             content = text.encode("utf-8", "replace")
         _check_installation(kind)
         limit_arguments = [kind.value, *map(str, (limits.max_characters, limits.memory_bytes, limits.cpu_seconds))]
@@ -97,12 +100,6 @@ def _check_installation(kind: FileType) -> None:
     if importlib.util.find_spec("resource") is None:
         problem = f"{kind.value} is read only where a process can be limited, as on Linux and macOS; send plain text"
         raise ConfigurationError(problem)
-
-
-_WITHOUT_TEXT = {
-    False: "holds no text; there is nothing to store",
-    True: "holds no text: its pages are images; send a PDF with a text layer",
-}
 
 
 def parse_output(answer: bytes, max_characters: int) -> ParsedDocument:

@@ -77,11 +77,8 @@ def day_of_year(text: str) -> str | None:
     found = _WHOLE.match(text)
     if found is None:
         return None
-    parts = {name: value.lower() for name, value in found.groupdict().items() if value}
-    day, month, year = _day_and_month(parts)
-    if day is None or month is None:
-        return None
     try:
+        day, month, year = _day_and_month({name: value.lower() for name, value in found.groupdict().items() if value})
         datetime(year or 2000, month, day)  # noqa: DTZ001 - only checks that the day exists
     except ValueError:
         return None
@@ -131,11 +128,8 @@ def _relative(which: str, unit: str, midnight: datetime) -> When | None:
     if step == 0:
         return None
     side = "before" if step < 0 else "after"
-    return When(f"in the week {side} {long_date(midnight)}" if unit == "week" else _weekend(side, midnight), None)
-
-
-def _weekend(side: str, midnight: datetime) -> str:
-    return f"on the weekend {side} {long_date(midnight)}"
+    period = "in the week" if unit == "week" else "on the weekend"
+    return When(f"{period} {side} {long_date(midnight)}", None)
 
 
 def _weekday_of_another_week(step: int, weekday: int, midnight: datetime) -> When | None:
@@ -165,17 +159,16 @@ def _ago(count: str, unit: str, midnight: datetime) -> When | None:
     return When(f"about {number} {plural} before {long_date(midnight)}", None)
 
 
-def _day_and_month(parts: dict[str, str]) -> tuple[int | None, int | None, int | None]:
+def _day_and_month(parts: dict[str, str]) -> tuple[int, int, int | None]:
+    """Return the day, the month and the year, if one is given; `ValueError` if there is no day."""
     day, month, year = (parts.get(name) or parts.get(f"{name}2") for name in ("day", "month", "year"))
     if day is None or month is None:
-        return None, None, None
+        raise ValueError("no day of a month")
     return int(day), MONTHS.index(month) + 1, int(year) if year else None
 
 
-def _absolute(parts: dict[str, str], midnight: datetime, ahead: bool) -> When | None:
+def _absolute(parts: dict[str, str], midnight: datetime, ahead: bool) -> When:
     day, month, year = _day_and_month(parts)
-    if day is None or month is None:
-        return None
     if year is not None:
         return _on(midnight.replace(year=year, month=month, day=day))
     this_year = midnight.replace(month=month, day=day)

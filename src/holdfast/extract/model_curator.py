@@ -16,7 +16,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -86,12 +86,6 @@ class _InvalidAnswer(Exception):
     """The answer cannot be used. The message says why, without quoting it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelAnswer:
-    content: str
-    usage: ModelCallUsage
-
-
 class ModelCurator:
     """Implements `ports.Curator`. Without a key, none is sent. It sees the newest `max_chars` of a conversation."""
 
@@ -146,9 +140,9 @@ class ModelCurator:
             if attempt:
                 await asyncio.sleep(self._first_wait * math.pow(2, attempt - 1))
             try:
-                answer = await self._ask_model(conversation)
-                used = _sum(used, answer.usage)
-                proposals, dropped = _proposals(answer.content, {number: said for number, (said, _) in shown.items()})
+                content, usage = await self._ask_model(conversation)
+                used = _sum(used, usage)
+                proposals, dropped = _proposals(content, {number: said for number, (said, _) in shown.items()})
             except ModelError as error:
                 problem = error
             except _InvalidAnswer as error:
@@ -159,7 +153,7 @@ class ModelCurator:
                 break
         return CurationResult((), used, failure=problem)
 
-    async def _ask_model(self, conversation: str) -> _ModelAnswer:
+    async def _ask_model(self, conversation: str) -> tuple[str, ModelCallUsage]:
         status, body = await self._post(conversation)
         while status in _REFUSED and self._way + 1 < len(_WAYS):
             self._way += 1
@@ -238,7 +232,8 @@ def _decode_json(text: str | bytes, what: str) -> Any:
     raise _InvalidAnswer(f"{what} is not JSON")
 
 
-def _read(body: bytes, model: str) -> _ModelAnswer:
+def _read(body: bytes, model: str) -> tuple[str, ModelCallUsage]:
+    """Return the text of an answer, and its usage."""
     answer = _decode_json(body, "the answer")
     content = _at(answer, "choices", 0, "message", "content")
     if not isinstance(content, str):
@@ -249,7 +244,7 @@ def _read(body: bytes, model: str) -> _ModelAnswer:
         input_tokens=_count(_at(answer, "usage", "prompt_tokens")),
         output_tokens=_count(_at(answer, "usage", "completion_tokens")),
     )
-    return _ModelAnswer(content, usage)
+    return content, usage
 
 
 def _at(value: Any, *path: str | int) -> Any:

@@ -38,7 +38,6 @@ class ExtractionRule:
     with a space before it, or empty.
     """
 
-    name: str
     pattern: re.Pattern[str]
     template: str
     key: str
@@ -52,7 +51,6 @@ class ExtractionRule:
 class Language:
     """`opening` finds sentences worth reading, `doubt` those not meant as facts; `nobody` is an unnamed speaker."""
 
-    code: str
     nobody: str
     opening: re.Pattern[str]
     doubt: re.Pattern[str]
@@ -137,10 +135,9 @@ _OCCASIONS = (
 
 _NAMES = (
     ExtractionRule(
-        "name", _compile(r"my (?:first |full |real )?name(?: is|'s) (?P<name>.+)"), "{whose} name is {name}.", "name"
+        _compile(r"my (?:first |full |real )?name(?: is|'s) (?P<name>.+)"), "{whose} name is {name}.", "name"
     ),
     ExtractionRule(
-        "call_me",
         _compile(
             r"(?:please |just |you can |everyone |everybody |my friends |people )*"
             r"calls? me (?P<capital_name>.+)"
@@ -148,31 +145,22 @@ _NAMES = (
         "{who} is called {capital_name}.",
         "called",
     ),
-    ExtractionRule(
-        "greeted", _compile(r"i'm (?P<introduced>.+)"), "{whose} name is {introduced}.", "name", needs=Needs.GREETING
-    ),
+    ExtractionRule(_compile(r"i'm (?P<introduced>.+)"), "{whose} name is {introduced}.", "name", needs=Needs.GREETING),
 )
 
 
 _PLACES = (
     ExtractionRule(
-        "lives_in",
-        _compile(r"(?:i|we)(?: live|'ve lived|'ve been living|'m living|'re living) in (?P<place>.+)"),
+        _compile(
+            r"(?:(?:i|we)(?: live|'ve lived|'ve been living|'m living|'re living)|(?:i'm|we're) (?:based|living))"
+            r" in (?P<place>.+)"
+        ),
         "{who} lives in {place}.",
         "lives_in",
         Since.SAID,
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "based_in",
-        _compile(r"(?:i'm|we're) (?:based|living) in (?P<place>.+)"),
-        "{who} lives in {place}.",
-        "lives_in",
-        Since.SAID,
-        needs=Needs.WHOLE,
-    ),
-    ExtractionRule(
-        "moved_from",
         _compile(r"(?:i|we)(?:'ve)? moved from (?P<former>.{1,60}?) to (?P<place>.+)"),
         "{who} moved from {former} to {place}{when}.",
         "lives_in",
@@ -181,7 +169,6 @@ _PLACES = (
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "moved_to",
         _compile(r"(?:i|we)(?:'ve)? moved (?:back )?to (?P<place>.+)"),
         "{who} moved to {place}{when}.",
         "lives_in",
@@ -190,15 +177,13 @@ _PLACES = (
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "left",
-        _compile(r"(?:i|we) no longer live in (?P<former>.+)"),
+        _compile(r"(?:(?:i|we) no longer live|(?:i'm|we're) no longer (?:living|based)) in (?P<former>.+)"),
         "{who} no longer lives in {former}.",
         "lives_in",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        "left_any_more",
         _compile(r"(?:i|we) don't live in (?P<former>.+) any ?more"),
         "{who} no longer lives in {former}.",
         "lives_in",
@@ -206,36 +191,24 @@ _PLACES = (
         replaces=True,
     ),
     ExtractionRule(
-        "not_based",
-        _compile(r"(?:i'm|we're) no longer (?:living|based) in (?P<former>.+)"),
-        "{who} no longer lives in {former}.",
-        "lives_in",
-        Since.SAID,
-        replaces=True,
-    ),
-    ExtractionRule(
-        "is_from",
         _compile(r"(?:i'm|i come) from (?P<place>.+)"),
         "{who} is from {place}.",
         "is_from",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "born_in",
         _compile(r"i was born (?:and raised )?in (?P<place>.+)"),
         "{who} was born in {place}.",
         "born_in",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "grew_up_in",
         _compile(r"i grew up in (?P<place>.+)"),
         "{who} grew up in {place}.",
         "grew_up_in",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "home_town",
         _compile(r"my (?:home ?town|home country)(?: is|'s) (?P<place>.+)"),
         "{who} is from {place}.",
         "is_from",
@@ -245,14 +218,12 @@ _PLACES = (
 
 _WORK = (
     ExtractionRule(
-        "works_as",
         _compile(r"(?:i work|i'm working|i'm employed) as (?P<work>an? .+)"),
         "{who} works as {work}.",
         "occupation",
         Since.SAID,
     ),
     ExtractionRule(
-        "is_a",
         _compile(
             rf"i'm (?P<word>an? (?:{_PROFESSION_OF} )?(?:{_PROFESSIONS}))"
             r"(?:$| (?:at(?! heart)|for|in|and|from|by|who|with|now|working|based)\b.*)"
@@ -263,14 +234,12 @@ _WORK = (
         Needs.WHOLE,
     ),
     ExtractionRule(
-        "works_at",
         _compile(r"(?:i work|i'm working) (?:at|for) (?P<work>.+)"),
         "{who} works at {work}.",
         "works_at",
         Since.SAID,
     ),
     ExtractionRule(
-        "works_in_place",
         _compile(r"(?:i work|i'm working) in (?P<place>.+)"),
         "{who} works in {place}.",
         "works_in",
@@ -278,7 +247,6 @@ _WORK = (
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "left_work",
         _compile(r"i no longer work (?:at|for) (?P<work>.+)"),
         "{who} no longer works at {work}.",
         "works_at",
@@ -286,7 +254,6 @@ _WORK = (
         replaces=True,
     ),
     ExtractionRule(
-        "left_work_any_more",
         _compile(r"i don't work (?:at|for) (?P<work>.+) any ?more"),
         "{who} no longer works at {work}.",
         "works_at",
@@ -294,7 +261,6 @@ _WORK = (
         replaces=True,
     ),
     ExtractionRule(
-        "job",
         _compile(r"i (?:got|landed|accepted|started) (?:a )?(?:new )?job (?:at|with) (?P<work>.+)"),
         "{who} got a job at {work}{when}.",
         "works_at",
@@ -302,7 +268,6 @@ _WORK = (
         replaces=True,
     ),
     ExtractionRule(
-        "studies",
         _compile(r"i(?: study|'m studying|'m majoring in|'m doing a degree in) (?P<work>.+)"),
         "{who} studies {work}.",
         "studies",
@@ -316,14 +281,12 @@ def _relations() -> Iterator[ExtractionRule]:
         named = f"(?:my|our) {_WHICH}(?P<word>{kinds})"
         text = "{whose} {word} is called {someone}."
         yield ExtractionRule(
-            "relation",
             _compile(rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)"),
             text,
             key,
             anywhere=True,
         )
         yield ExtractionRule(
-            "relation_name",
             _compile(
                 rf"{named}(?:'s name is| is called| is named|'s called|'s named) "
                 r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
@@ -332,14 +295,12 @@ def _relations() -> Iterator[ExtractionRule]:
             key,
         )
         yield ExtractionRule(
-            "relation_is",
             _compile(rf"{named}(?: is|'s) (?P<introduced>.+)"),
             text.replace("someone", "introduced"),
             key.replace("someone", "introduced"),
             needs=Needs.WHOLE,
         )
         yield ExtractionRule(
-            "relation_have",
             _compile(
                 rf"(?:i|we)(?:'ve| have|'ve got| have got| got| adopted) (?:a|an|another) {_WHICH}(?P<word>{kinds}) "
                 r"(?:called|named|whose name is) (?P<someone>[^\s,]+(?: [^\s,]+)?)"
@@ -348,7 +309,6 @@ def _relations() -> Iterator[ExtractionRule]:
             key,
         )
     yield ExtractionRule(
-        "married_to",
         _compile(r"i'm (?:happily )?married to (?P<capital_name>.+)"),
         "{who} is married to {capital_name}.",
         "married_to",
@@ -359,7 +319,6 @@ def _relations() -> Iterator[ExtractionRule]:
 def _likings() -> Iterator[ExtractionRule]:
     for said, reads in (("love", "loves"), ("like", "likes"), ("enjoy", "enjoys")):
         yield ExtractionRule(
-            "no_longer_likes",
             _compile(rf"i (?:no longer|don't) {said} (?P<thing>.+?) any ?more"),
             f"{{who}} no longer {reads} {{thing}}.",
             "likes:{thing}",
@@ -368,14 +327,12 @@ def _likings() -> Iterator[ExtractionRule]:
         )
     for said, reads in _LIKINGS:
         yield ExtractionRule(
-            "likes",
             _compile(rf"i (?:{said}) (?P<thing>.+)"),
             f"{{who}} {reads} {{thing}}.",
             "likes:{thing}",
             needs=Needs.WHOLE,
         )
         yield ExtractionRule(
-            "likes_to",
             _compile(rf"i (?:{said}) to (?P<doing>.+)"),
             f"{{who}} {reads} to {{doing}}.",
             "likes:{doing}",
@@ -386,28 +343,24 @@ def _likings() -> Iterator[ExtractionRule]:
 _FAVOURITE = r"(?:all[- ]time )?favou?rite"
 _FAVOURITES = (
     ExtractionRule(
-        "fan_of",
         _compile(r"i'm (?:a (?:big |huge |massive |total |real )?fan of|into|fond of) (?P<thing>.+)"),
         "{who} likes {thing}.",
         "likes:{thing}",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "not_fan_of",
         _compile(r"i'm not (?:a (?:big |huge )?fan of|into|fond of|keen on) (?P<thing>.+)"),
         "{who} does not like {thing}.",
         "likes:{thing}",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "favourite",
         _compile(rf"my {_FAVOURITE} (?P<kind>.{{1,40}}?) (?:is|are) (?P<item>.+)"),
         "{whose} favourite {kind} is {item}.",
         "favourite:{kind}",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        "is_favourite",
         _compile(rf"(?P<item>.{{1,60}}?) (?:is|are) my {_FAVOURITE} (?P<kind>.{{1,40}})"),
         "{whose} favourite {kind} is {item}.",
         "favourite:{kind}",
@@ -416,26 +369,22 @@ _FAVOURITES = (
 )
 _HEALTH = (
     ExtractionRule(
-        "allergic",
         _compile(r"i'm (?:severely |deathly |very )?allergic to (?P<thing>.+)"),
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
     ),
     ExtractionRule(
-        "not_allergic",
         _compile(r"i'm (?:not|no longer) allergic to (?P<thing>.+?)(?: any ?more)?"),
         "{who} is not allergic to {thing}.",
         "allergic:{thing}",
         replaces=True,
     ),
     ExtractionRule(
-        "allergy",
         _compile(r"i(?:'ve| have)(?: got)? an? (?:severe |bad )?(?P<thing>[\w-]{3,20}) allergy"),
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
     ),
     ExtractionRule(
-        "eats_no",
         _compile(r"i (?:don't|never|no longer) (?P<word>eat|drink) (?P<thing>.+?)(?: any ?more)?"),
         "{who} does not {word} {thing}.",
         "eats:{thing}",
@@ -443,7 +392,6 @@ _HEALTH = (
         replaces=True,
     ),
     ExtractionRule(
-        "stopped",
         _compile(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>eating|drinking) (?P<thing>.+)"),
         "{who} stopped {word} {thing}{when}.",
         "eats:{thing}",
@@ -451,7 +399,6 @@ _HEALTH = (
         replaces=True,
     ),
     ExtractionRule(
-        "quit",
         _compile(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>smoking|drinking|gambling)"),
         "{who} stopped {word}{when}.",
         "habit:{word}",
@@ -459,7 +406,6 @@ _HEALTH = (
         replaces=True,
     ),
     ExtractionRule(
-        "diet",
         _compile(
             r"i'm (?:a )?(?P<word>vegetarian|vegan|pescatarian|lactose intolerant|gluten intolerant"
             r"|coeliac|celiac|diabetic|left-handed|colou?r-?blind)(?:$| (?:and|now|so|since|for|myself)\b.*)"
@@ -472,19 +418,15 @@ _HEALTH = (
 
 
 _DATES = (
+    ExtractionRule(_compile(r"my birthday(?: is|'s)(?: on)? (?P<day>.+)"), "{whose} birthday is {day}.", "birthday"),
+    ExtractionRule(_compile(r"i was born (?P<day>on .+)"), "{who} was born {day}.", "born_on"),
     ExtractionRule(
-        "birthday", _compile(r"my birthday(?: is|'s)(?: on)? (?P<day>.+)"), "{whose} birthday is {day}.", "birthday"
-    ),
-    ExtractionRule("born_on", _compile(r"i was born (?P<day>on .+)"), "{who} was born {day}.", "born_on"),
-    ExtractionRule(
-        "age",
         _compile(r"i'm (?P<number>\d{1,3}) (?:years old|years of age|yo|y/o)\b.*"),
         "{who} was {number} years old on {said_on}.",
         "age",
         Since.SAID,
     ),
     ExtractionRule(
-        "event",
         _compile(rf"(?:i|we|my \w{{3,12}} and i|i've) (?P<word>{_EVENTS}) (?P<event>.+)"),
         "{who} {word} {event}{when}.",
         "event:{word} {event}",
@@ -492,7 +434,6 @@ _DATES = (
         Needs.PAST_DATE,
     ),
     ExtractionRule(
-        "milestone",
         _compile(rf"i(?:'ve)? (?P<word>{_MILESTONES})"),
         "{who} {word}{when}.",
         "event:{word}",
@@ -500,7 +441,6 @@ _DATES = (
         Needs.PAST_DATE,
     ),
     ExtractionRule(
-        "occasion",
         _compile(rf"my (?P<word>{_OCCASIONS}) is"),
         "{whose} {word} is{when}.",
         "occasion:{word}",
@@ -508,7 +448,6 @@ _DATES = (
         Needs.COMING_DATE,
     ),
     ExtractionRule(
-        "moving",
         _compile(r"(?:i'm|we're) moving to (?P<place>.+)"),
         "{who} is moving to {place}{when}.",
         "moving_to",
@@ -519,7 +458,6 @@ _DATES = (
 
 
 ENGLISH = Language(
-    "en",
     "The user",
     _compile(r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's)\b"),
     _compile(
@@ -548,17 +486,14 @@ def _basic(
 ) -> tuple[ExtractionRule, ...]:
     """Build the same four rules for another language; `texts` are their templates."""
     return (
-        ExtractionRule("name", _compile(rf"(?:{names}) (?P<capital_name>.+)"), texts[0], "name"),
-        ExtractionRule("lives_in", _compile(rf"(?:{homes}) (?P<home>.+)"), texts[1], "lives_in", Since.SAID),
-        ExtractionRule("likes", _compile(rf"(?:{likes}) (?P<taste>.+)"), texts[2], "likes:{taste}", needs=Needs.WHOLE),
-        ExtractionRule(
-            "dislikes", _compile(rf"(?:{hates}) (?P<taste>.+)"), texts[3], "likes:{taste}", needs=Needs.WHOLE
-        ),
+        ExtractionRule(_compile(rf"(?:{names}) (?P<capital_name>.+)"), texts[0], "name"),
+        ExtractionRule(_compile(rf"(?:{homes}) (?P<home>.+)"), texts[1], "lives_in", Since.SAID),
+        ExtractionRule(_compile(rf"(?:{likes}) (?P<taste>.+)"), texts[2], "likes:{taste}", needs=Needs.WHOLE),
+        ExtractionRule(_compile(rf"(?:{hates}) (?P<taste>.+)"), texts[3], "likes:{taste}", needs=Needs.WHOLE),
     )
 
 
 SPANISH = Language(
-    "es",
     "El usuario",
     _compile(r"\b(?:me|mi|vivo|odio)\b"),
     _compile(r"\b(?:si|ojalá|quizás?|tal vez|dijo|dice|dicen|cree|imagina|como si|gustaría|antes|no sé)\b"),
@@ -576,7 +511,6 @@ SPANISH = Language(
     ),
 )
 GERMAN = Language(
-    "de",
     "Der Nutzer",
     _compile(r"\b(?:ich|mein)\b"),
     _compile(
@@ -592,7 +526,6 @@ GERMAN = Language(
     ),
 )
 FRENCH = Language(
-    "fr",
     "L'utilisateur",
     _compile(r"\b(?:je|j'\w+|mon)\b"),
     _compile(r"\b(?:si|peut-être|dit|disait|pense|croit|imagine|aimerais|comme si|avant|jamais|plus)\b"),
@@ -610,7 +543,6 @@ FRENCH = Language(
     ),
 )
 PORTUGUESE = Language(
-    "pt",
     "O utilizador",
     _compile(r"\b(?:eu|meu|moro|vivo|gosto|adoro|odeio|chamo-me|me)\b"),
     _compile(r"\b(?:se|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
@@ -635,7 +567,6 @@ _SURNAMES = (
 )
 _HANZI = r"[\u4e00-\u9fff]"
 CHINESE = Language(
-    "zh",
     "用户",
     _compile("我"),
     _compile(
@@ -643,34 +574,29 @@ CHINESE = Language(
     ),
     (
         ExtractionRule(
-            "name",
             _compile(rf"(?:我叫|我的名字叫|我的名字是|我名叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"),
             "{who}叫{hanzi}。",
             "name",
         ),
         ExtractionRule(
-            "lives_in",
             _compile(rf"我(?:现在)?(?:家)?住在(?P<hanzi>{_HANZI}{{2,8}})$"),
             "{who}住在{hanzi}。",
             "lives_in",
             Since.SAID,
         ),
         ExtractionRule(
-            "likes",
             _compile(rf"我(?:很|最|特别|非常|超|超级)?(?:喜欢|爱吃|爱喝)(?P<hanzi>{_HANZI}{{1,8}})$"),
             "{who}喜欢{hanzi}。",
             "likes:{hanzi}",
             needs=Needs.WHOLE,
         ),
         ExtractionRule(
-            "dislikes",
             _compile(rf"我(?:很|最|特别|非常)?(?:不喜欢|讨厌)(?P<hanzi>{_HANZI}{{1,8}})$"),
             "{who}不喜欢{hanzi}。",
             "likes:{hanzi}",
             needs=Needs.WHOLE,
         ),
         ExtractionRule(
-            "relation",
             _compile(
                 r"我(?:的)?(?P<word>妈妈|爸爸|母亲|父亲|妻子|老婆|丈夫|老公|上司|老板)"
                 rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"
@@ -679,7 +605,6 @@ CHINESE = Language(
             "{word}",
         ),
         ExtractionRule(
-            "relation",
             _compile(
                 r"我(?:的)?(?P<word>姐姐|妹妹|哥哥|弟弟|儿子|女儿|同事|朋友|表弟|表妹|表哥|表姐|叔叔|姑姑|舅舅|阿姨)"
                 rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"

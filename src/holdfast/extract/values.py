@@ -270,10 +270,6 @@ def read_work(raw: str) -> str | None:
     return None if phrase.split()[-1].casefold() in _NOT_WORK or any(char.isdigit() for char in phrase) else phrase
 
 
-def read_day(raw: str) -> str | None:
-    return day_of_year(raw)
-
-
 def read_number(raw: str) -> str | None:
     return raw if raw.isascii() and raw.isdigit() and 4 <= int(raw) <= 119 else None
 
@@ -288,11 +284,6 @@ def read_hanzi(raw: str) -> str | None:
     return (
         raw if is_plain(raw) and not any(char in "你他她它这那我们吗呢吧的了是不没谁什么和跟" for char in raw) else None
     )
-
-
-def read_same(raw: str) -> str | None:
-    """Read a word from a closed list in the pattern itself."""
-    return raw.casefold()
 
 
 def _phrase(raw: str, not_first: frozenset[str], limit: int = MAX_VALUE_WORDS) -> str | None:
@@ -334,9 +325,9 @@ READERS: dict[str, Reader] = {
     "kind": read_kind,
     "event": read_event,
     "work": read_work,
-    "day": read_day,
+    "day": day_of_year,
     "number": read_number,
-    "word": read_same,
+    "word": str.casefold,  # from a closed list in the pattern itself
     "home": read_place,
     "taste": read_taste,
     "hanzi": read_hanzi,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.agent.curated.threats import MAX_SCANNED_CHARS, threat_in
+from holdfast.agent.texts import shorten
 from holdfast.domain.checks import checked_text
 from holdfast.errors import InvalidInput, InvalidText
 
@@ -145,14 +146,9 @@ def _find_entry(entries: Entries, change: Change) -> int:
     if not matching:
         raise InvalidInput("old_text", f"is in no entry of {change.target.file}; copy a piece of the entry exactly")
     if len({entries[at] for at in matching}) > 1:
-        previews = "; ".join(f"'{_preview(views[at])}'" for at in matching)
+        previews = "; ".join(f"'{shorten(' '.join(views[at].split()), PREVIEW_CHARS)}'" for at in matching)
         raise InvalidInput("old_text", f"is in {len(matching)} entries, give more of the one meant: {previews}")
     return matching[0]
-
-
-def _preview(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
 
 
 def _unix_lines(text: str) -> str:

@@ -95,17 +95,13 @@ class MemoryStore:
     ) -> None:
         if min(memory_chars, user_chars) < 1:
             raise ConfigurationError("the limits of curated memory must be at least one character")
-        self._folder = Path(folder)
+        self.folder = Path(folder)
         self._limits = {CuratedTarget.MEMORY: memory_chars, CuratedTarget.USER: user_chars}
         self._lock_seconds = lock_seconds
 
-    @property
-    def folder(self) -> Path:
-        return self._folder
-
     def read(self) -> Mapping[CuratedTarget, CuratedFile]:
         """Read both files in a state that one change left. If the lock cannot be taken, each file as it is."""
-        if not self._folder.is_dir():
+        if not self.folder.is_dir():
             return {target: CuratedFile(target, limit) for target, limit in self._limits.items()}
         with contextlib.ExitStack() as stack:
             # Missing write access, or a lock that is held too long, must not prevent reading.
@@ -116,7 +112,7 @@ class MemoryStore:
     def change(self, changes: Sequence[Change]) -> tuple[Mapping[CuratedTarget, CuratedFile], tuple[str, ...]]:
         """Apply all changes, or none and raise why. Return the resulting files, and what each change did."""
         with _translate_errors():
-            _make_folder(self._folder)
+            _make_folder(self.folder)
             with self._hold_lock(self._lock_seconds):
                 return self._apply_changes(changes)
 
@@ -186,7 +182,7 @@ class MemoryStore:
         """Return a file's bytes, empty if it is missing. `OSError` if it is no regular file, or is too large."""
         try:
             # Non-blocking: opening a pipe would wait.
-            descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(self.folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return b""
         with os.fdopen(descriptor, "rb") as file:
@@ -204,7 +200,7 @@ class MemoryStore:
         except OSError:
             return ""
         digest = _digest(raw)[:8]
-        if copies := sorted(self._folder.glob(f"{target.file}.bak.*.{digest}")):
+        if copies := sorted(self.folder.glob(f"{target.file}.bak.*.{digest}")):
             return copies[0].name
         name = f"{target.file}.bak.{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{digest}"
         self._put(name, raw)
@@ -215,7 +211,7 @@ class MemoryStore:
     @contextlib.contextmanager
     def _hold_lock(self, seconds: float) -> Iterator[None]:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self._folder / _LOCK, flags, 0o600)
+        descriptor = os.open(self.folder / _LOCK, flags, 0o600)
         try:
             _wait_for(descriptor, seconds)
             self._finish_pending()
@@ -247,9 +243,9 @@ class MemoryStore:
             if _digest(self._raw(name)) == change["was"]:
                 self._put(name, change["text"].encode())
         with contextlib.suppress(FileNotFoundError):
-            (self._folder / _PENDING).unlink()
+            (self.folder / _PENDING).unlink()
             # If it came back after a power cut, it could undo later, acknowledged changes.
-            _sync(self._folder)
+            _sync(self.folder)
 
     def _check(self, name: str, was: str) -> None:
         if _digest(self._raw(name)) != was:
@@ -257,7 +253,7 @@ class MemoryStore:
 
     def _put(self, name: str, content: bytes, was: str | None = None) -> None:
         """Replace a file's content durably, or leave it as it is. Refuses if its digest is no longer `was`."""
-        path, beside = self._folder / name, self._folder / _BESIDE
+        path, beside = self.folder / name, self.folder / _BESIDE
         # The lock is held, so an existing temporary file is left over from a crash.
         beside.unlink(missing_ok=True)
         try:
@@ -278,7 +274,7 @@ class MemoryStore:
             beside.unlink(missing_ok=True)
             raise
         try:
-            _sync(self._folder)
+            _sync(self.folder)
         except OSError as error:
             raise _outcome_unknown(error) from error
 

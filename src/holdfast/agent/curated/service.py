@@ -33,20 +33,16 @@ class MemoryService:
     """Used by the loop and the `memory` tool. Files are read and written off the event loop."""
 
     def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-
-    @property
-    def store(self) -> MemoryStore:
-        return self._store
+        self.store = store
 
     async def snapshot(self) -> MemorySnapshot:
-        return await run_in_thread(lambda: _snapshot(self._store.read()))
+        return await run_in_thread(lambda: _snapshot(self.store.read()))
 
     async def apply(self, changes: Sequence[Change]) -> dict[str, Any]:
         """Apply all changes or none. The answer is JSON, and says why if none was applied."""
         targets = [target for target in CuratedTarget if any(each.target is target for each in changes)]
         try:
-            held, done = await run_in_thread(lambda: self._store.change(changes))
+            held, done = await run_in_thread(lambda: self.store.change(changes))
         except HoldfastError as error:
             return await self.build_refusal(str(error), targets)
         counted = {what: done.count(what) for what in dict.fromkeys(done)}
@@ -55,7 +51,7 @@ class MemoryService:
 
     async def build_refusal(self, error: str, targets: Sequence[CuratedTarget]) -> dict[str, Any]:
         """Build the answer to a refused change, with the current entries."""
-        held = await run_in_thread(self._store.read)
+        held = await run_in_thread(self.store.read)
         return {"success": False, "error": error, **_state(held, targets)}
 
 

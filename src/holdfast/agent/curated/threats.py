@@ -99,16 +99,17 @@ def _decoded_forms(text: str) -> Iterator[str]:
 
 
 def _find_threat(text: str) -> str:
-    if _loud().search(unicodedata.normalize("NFKC", text)):
+    shapes, phrases, run_together = _tables()
+    if re.search(LOUD, unicodedata.normalize("NFKC", text)):
         return POSES
     plain = fold_text(text)
     latin = plain.translate(_LOOKALIKES)
     for form in dict.fromkeys((plain, latin)):
-        if why := _first_match(_shapes(), form) or _first_match(_phrases(), _words(form)):
+        if why := _first_match(shapes, form) or _first_match(phrases, _words(form)):
             return why
     for form in dict.fromkeys(map(_letters, (plain, latin, latin.translate(_DIGITS)))):
         for turned in (form, form[::-1], codecs.encode(form, "rot13")):
-            if why := _first_match(_run_together(), turned):
+            if why := _first_match(run_together, turned):
                 return why
     return ""
 
@@ -155,22 +156,7 @@ def _compile_tables(*tables: Mapping[str, Sequence[str]]) -> Table:
 
 
 @cache
-def _shapes() -> Table:
-    return _compile_tables(SHAPES)
-
-
-@cache
-def _phrases() -> Table:
-    return _compile_tables(PHRASES)
-
-
-@cache
-def _run_together() -> Table:
-    """Compile the phrases that are long enough to be recognized without blanks between words."""
+def _tables() -> tuple[Table, Table, Table]:
+    """Compile the shapes, the phrases, and those phrases that can be recognized without blanks between words."""
     long = {why: [phrase.replace(" ", "").replace(r"\b", "") for phrase in PHRASES[why]] for why in (OVERRIDES, PROMPT)}
-    return _compile_tables(long, UNSPACED)
-
-
-@cache
-def _loud() -> re.Pattern[str]:
-    return re.compile(LOUD)
+    return _compile_tables(SHAPES), _compile_tables(PHRASES), _compile_tables(long, UNSPACED)

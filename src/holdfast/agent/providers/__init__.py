@@ -7,8 +7,9 @@ folder, gets a key only from the key file that the config names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.agent.keyfiles import key_text
 from holdfast.domain.location import checked_url
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.agent.config import AgentConfig
     from holdfast.agent.ports import ChatModel
 
+T = TypeVar("T")
 _OWN = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 _SUCH_AS = {"openai": "gpt-5-mini, or qwen3 at an Ollama of your own", "anthropic": "claude-sonnet-5"}
 
@@ -65,12 +67,12 @@ def _select_endpoint(provider: str, config: AgentConfig, environment: ModelSetti
     name = provider.upper()
     env_url = environment.openai_base_url if provider == "openai" else environment.anthropic_base_url
     env_key = environment.openai_api_key if provider == "openai" else environment.anthropic_api_key
-    default_url = _address(env_url, f"{name}_BASE_URL") if env_url else _OWN[provider]
-    url = _address(config.base_url, "agent.baseUrl") if config.base_url else default_url
+    default_url = _validate(checked_url, env_url, f"{name}_BASE_URL") if env_url else _OWN[provider]
+    url = _validate(checked_url, config.base_url, "agent.baseUrl") if config.base_url else default_url
     if config.api_key_file is not None:
         return url, _read_key_file(config.api_key_file)
     if env_key is not None and url in (default_url, _OWN[provider]):
-        return url, _secret(env_key.get_secret_value(), f"{name}_API_KEY")
+        return url, _validate(Secret, env_key.get_secret_value().strip(), f"{name}_API_KEY")
     if url == _OWN[provider]:
         raise ModelMisconfigured(
             f"{provider} needs a key; set {name}_API_KEY, or name the file that holds it as agent.apiKeyFile."
@@ -79,24 +81,17 @@ def _select_endpoint(provider: str, config: AgentConfig, environment: ModelSetti
     return url, None
 
 
-def _address(url: str, name: str) -> str:
-    try:
-        return checked_url(url, name)
-    except InvalidInput as error:
-        raise ModelMisconfigured(str(error)) from None
-
-
 def _read_key_file(path: Path) -> Secret:
     try:
         text = key_text(path)
     except OSError as error:
         # The path is not shown: it may be the key itself, in the wrong setting.
         raise ModelMisconfigured(f"agent.apiKeyFile names a file that cannot be read ({error.strerror})") from None
-    return _secret(text, "agent.apiKeyFile")
+    return _validate(Secret, text, "agent.apiKeyFile")
 
 
-def _secret(value: str, name: str) -> Secret:
+def _validate(check: Callable[[str, str], T], value: str, name: str) -> T:
     try:
-        return Secret(value.strip(), name)
+        return check(value, name)
     except InvalidInput as error:
         raise ModelMisconfigured(str(error)) from None

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 from holdfast.agent.ports import (
     ModelEvent,
@@ -24,22 +25,14 @@ from holdfast.agent.ports import (
     ToolCall,
     ToolSpec,
 )
-from holdfast.agent.providers.sdk_errors import (
-    MAX_REPLY_CHARS,
-    MISSING,
-    RETRIES,
-    SILENCE_SECONDS,
-    catchable_errors,
-    incomplete_answer,
-    make_timeout,
+from holdfast.agent.providers.sdk_model import (
+    ReplyDraft,
+    SdkModel,
     new_call_id,
-    oversized_answer,
     parse_arguments,
-    sendable,
-    translate_error,
+    text_attribute,
 )
-from holdfast.domain.secret import Secret
-from holdfast.errors import ModelError, ModelMisconfigured
+from holdfast.agent.texts import encodable
 
 MAX_TOKENS = 8_192
 """Limit for one answer. The API requires one, and every current model accepts this number."""
@@ -48,76 +41,24 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 _Block = dict[str, Any]
 
 
-class AnthropicModel:
+class AnthropicModel(SdkModel):
     """Implements `ChatModel`. Without a key, none is sent."""
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str,
-        api_key: Secret | None = None,
-        retries: int = RETRIES,
-        silence_seconds: float = SILENCE_SECONDS,
-    ) -> None:
-        """`silence_seconds` limits the wait for the first output, and for each further piece."""
-        try:
-            import anthropic
-        except ImportError:
-            raise ModelMisconfigured(MISSING.format(provider="anthropic")) from None
-        self._sdk = anthropic
-        self._model = model
-        self._url = base_url
-        # The SDK reads missing options from the environment and the disk; an empty key prevents that.
-        self._client = anthropic.AsyncAnthropic(
-            api_key=api_key.revealed() if api_key else "",
-            base_url=base_url,
-            max_retries=retries,
-            timeout=make_timeout(silence_seconds),
-        )
-        self._left_out = {} if api_key else {"Authorization": anthropic.Omit()}
+    provider = "anthropic"
+    sdk_error = "AnthropicError"
+
+    def _connect(self, key: str | None, **options: Any) -> Any:
         self._thought: OrderedDict[str, list[_Block]] = OrderedDict()
-
-    def __repr__(self) -> str:
-        return f"AnthropicModel({self._model!r}, base_url={self._url!r})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a model holds connections and a key; do not pickle it, open it again in the other process")
-
-    @property
-    def name(self) -> str:
-        return f"anthropic:{self._model}"
-
-    async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
-        failure: ModelError | None = None
-        draft = _AnthropicDraft()
-        request = self._request(messages, tools)
-        try:
-            answer = await self._client.messages.create(**request)
-            async with answer:
-                async for event in answer:
-                    for piece in draft.take(event):
-                        yield piece
-                    if draft.chars > MAX_REPLY_CHARS:
-                        break
-        except catchable_errors(self._sdk) as error:
-            failure = translate_error(error, self._sdk, where=self._url, model=self._model, name="ANTHROPIC")
-        if failure is None and draft.chars > MAX_REPLY_CHARS:
-            failure = oversized_answer(self._url)
-        if failure is None and not draft.finished:
-            failure = incomplete_answer(self._url)
-        # Raised outside `except`, so that the exception chain holds nothing of the request.
-        if failure is not None:
-            raise failure
-        reply = draft.reply()
-        self._remember(reply, draft)
-        yield reply
+        # The SDK reads missing options from the environment and the disk; an empty key prevents that.
+        return self._sdk.AsyncAnthropic(api_key=key or "", **options)
 
     async def close(self) -> None:
         self._thought.clear()
-        await self._client.close()
+        await super().close()
 
-    def _request(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    def _prepare_call(
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]
+    ) -> tuple[ReplyDraft, Callable[[], Awaitable[Any]]]:
         request: dict[str, Any] = {
             "model": self._model,
             "max_tokens": MAX_TOKENS,
@@ -127,7 +68,7 @@ class AnthropicModel:
         }
         system = "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
         if system.strip():
-            request["system"] = sendable(system)
+            request["system"] = encodable(system)
         if tools:
             request["tools"] = [
                 {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
@@ -137,14 +78,7 @@ class AnthropicModel:
             # The API requires tools that were called before to be declared; `tool_choice` forbids further calls.
             request["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
             request["tool_choice"] = {"type": "none"}
-        return request
-
-    def _remember(self, reply: Reply, draft: _AnthropicDraft) -> None:
-        if not reply.tool_calls or not any(block["type"] in _THOUGHTS for block in draft.blocks):
-            return
-        self._thought[reply.tool_calls[0].id] = draft.thoughts
-        while len(self._thought) > _REMEMBERED:
-            self._thought.popitem(last=False)
+        return _AnthropicDraft(remembered=self._thought), partial(self._client.messages.create, **request)
 
 
 def _turns(messages: Sequence[ModelMessage], thought: dict[str, list[_Block]]) -> list[_Block]:
@@ -169,9 +103,9 @@ def _blocks(message: ModelMessage, thought: dict[str, list[_Block]]) -> list[_Bl
         return []
     if message.role is Role.TOOL:
         return [
-            {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": sendable(message.content)}
+            {"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": encodable(message.content)}
         ]
-    texts = [{"type": "text", "text": sendable(message.content)}] if message.content.strip() else []
+    texts = [{"type": "text", "text": encodable(message.content)}] if message.content.strip() else []
     calls = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": parse_arguments(call.arguments)}
         for call in message.tool_calls
@@ -181,14 +115,12 @@ def _blocks(message: ModelMessage, thought: dict[str, list[_Block]]) -> list[_Bl
 
 
 @dataclass(slots=True)
-class _AnthropicDraft:
-    """A partial answer. The SDK does not validate what it reads, so every field is checked here."""
+class _AnthropicDraft(ReplyDraft):
+    """A partial answer. Its reasoning goes to `remembered` if it calls tools."""
 
+    remembered: OrderedDict[str, list[_Block]] = field(default_factory=OrderedDict)
     blocks: list[_Block] = field(default_factory=list)
     places: dict[int, _Block] = field(default_factory=dict)
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    chars: int = 0
-    finished: bool = False
 
     def take(self, event: Any) -> Iterator[ModelEvent]:
         kind = getattr(event, "type", None)
@@ -203,33 +135,40 @@ class _AnthropicDraft:
             yield from self._continue_block(self.places.get(getattr(event, "index", 0)), getattr(event, "delta", None))
 
     def _begin_block(self, index: int, block: Any) -> Iterator[ModelEvent]:
-        kind = _text(block, "type")
+        kind = text_attribute(block, "type")
         started: _Block = {"type": kind}
         if kind == "text":
             started["text"] = ""
         elif kind == "tool_use":
             arguments = getattr(block, "input", None)
-            started |= {"id": _text(block, "id"), "name": _text(block, "name"), "json": "", "input": arguments or {}}
+            started |= {
+                "id": text_attribute(block, "id"),
+                "name": text_attribute(block, "name"),
+                "json": "",
+                "input": arguments or {},
+            }
         elif kind == "thinking":
-            started |= {"thinking": "", "signature": _text(block, "signature")}
+            started |= {"thinking": "", "signature": text_attribute(block, "signature")}
         elif kind == "redacted_thinking":
-            started["data"] = _text(block, "data")
+            started["data"] = text_attribute(block, "data")
         self.places[index] = started
         self.blocks.append(started)
         # A block may begin with text.
-        yield from self._append_text(started, _text(block, "text") if kind == "text" else _text(block, "thinking"))
+        yield from self._append_text(
+            started, text_attribute(block, "text") if kind == "text" else text_attribute(block, "thinking")
+        )
 
     def _continue_block(self, block: _Block | None, delta: Any) -> Iterator[ModelEvent]:
         if block is None:
             return
-        kind = _text(delta, "type")
+        kind = text_attribute(delta, "type")
         if kind == "input_json_delta" and block["type"] == "tool_use":
-            block["json"] += _text(delta, "partial_json")
-            self.chars += len(_text(delta, "partial_json"))
+            block["json"] += text_attribute(delta, "partial_json")
+            self.chars += len(text_attribute(delta, "partial_json"))
         elif kind == "signature_delta" and block["type"] == "thinking":
-            block["signature"] += _text(delta, "signature")
+            block["signature"] += text_attribute(delta, "signature")
         elif kind in ("text_delta", "thinking_delta"):
-            yield from self._append_text(block, _text(delta, kind.removesuffix("_delta")))
+            yield from self._append_text(block, text_attribute(delta, kind.removesuffix("_delta")))
 
     def _append_text(self, block: _Block, words: str) -> Iterator[ModelEvent]:
         if not words or block["type"] not in ("text", "thinking"):
@@ -247,20 +186,16 @@ class _AnthropicDraft:
             max(sum(counts), self.usage.input_tokens), output if isinstance(output, int) else self.usage.output_tokens
         )
 
-    @property
-    def thoughts(self) -> list[_Block]:
-        return [block for block in self.blocks if block["type"] in _THOUGHTS]
-
-    def reply(self) -> Reply:
+    def end(self) -> Iterator[ModelEvent]:
         text = "".join(block["text"] for block in self.blocks if block["type"] == "text")
         calls = tuple(
             ToolCall(block["id"] or new_call_id(), block["name"], block["json"] or json.dumps(block["input"]))
             for block in self.blocks
             if block["type"] == "tool_use" and block["name"]
         )
-        return Reply(text, calls, self.usage)
-
-
-def _text(owner: Any, name: str) -> str:
-    value = getattr(owner, name, None)
-    return value if isinstance(value, str) else ""
+        thoughts = [block for block in self.blocks if block["type"] in _THOUGHTS]
+        if calls and thoughts:
+            self.remembered[calls[0].id] = thoughts
+            while len(self.remembered) > _REMEMBERED:
+                self.remembered.popitem(last=False)
+        yield Reply(text, calls, self.usage)

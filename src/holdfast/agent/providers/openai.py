@@ -7,9 +7,10 @@ one of two fields that OpenAI itself does not have, or within the text.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 from holdfast.agent.ports import (
     ModelEvent,
@@ -23,96 +24,32 @@ from holdfast.agent.ports import (
     ToolSpec,
 )
 from holdfast.agent.providers.reasoning import ReasoningSplitter
-from holdfast.agent.providers.sdk_errors import (
-    MAX_REPLY_CHARS,
-    MISSING,
-    RETRIES,
-    SILENCE_SECONDS,
-    catchable_errors,
-    incomplete_answer,
-    make_timeout,
+from holdfast.agent.providers.sdk_model import (
+    ReplyDraft,
+    SdkModel,
     new_call_id,
-    oversized_answer,
     parse_arguments,
-    sendable,
-    translate_error,
+    text_attribute,
 )
-from holdfast.domain.secret import Secret
-from holdfast.errors import ModelError, ModelMisconfigured
+from holdfast.agent.texts import encodable
 
 _REASONING = ("reasoning_content", "reasoning")
 
 
-class OpenAIModel:
+class OpenAIModel(SdkModel):
     """Implements `ChatModel`. Without a key, none is sent."""
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str,
-        api_key: Secret | None = None,
-        retries: int = RETRIES,
-        silence_seconds: float = SILENCE_SECONDS,
-    ) -> None:
-        """`silence_seconds` limits the wait for the first output, and for each further piece."""
-        try:
-            import openai
-        except ImportError:
-            raise ModelMisconfigured(MISSING.format(provider="openai")) from None
-        self._sdk = openai
-        self._model = model
-        self._url = base_url
+    provider = "openai"
+    sdk_error = "OpenAIError"
+
+    def _connect(self, key: str | None, **options: Any) -> Any:
         # The SDK requires a key; without one, each request tells it to omit the header. It reads missing options from
         # the environment: an admin key from there must not go to this address.
-        self._client = openai.AsyncOpenAI(
-            api_key=api_key.revealed() if api_key else "none",
-            admin_api_key="",
-            base_url=base_url,
-            max_retries=retries,
-            timeout=make_timeout(silence_seconds),
-        )
+        return self._sdk.AsyncOpenAI(api_key=key or "none", admin_api_key="", **options)
 
-        self._left_out = {} if api_key else {"Authorization": openai.Omit()}
-
-    def __repr__(self) -> str:
-        return f"OpenAIModel({self._model!r}, base_url={self._url!r})"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a model holds connections and a key; do not pickle it, open it again in the other process")
-
-    @property
-    def name(self) -> str:
-        return f"openai:{self._model}"
-
-    async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
-        failure: ModelError | None = None
-        draft = _OpenAIDraft()
-        request = self._request(messages, tools)
-        try:
-            answer = await self._client.chat.completions.create(**request)
-            async with answer:
-                async for chunk in answer:
-                    for piece in draft.take(chunk):
-                        yield piece
-                    if draft.chars > MAX_REPLY_CHARS:
-                        break
-        except catchable_errors(self._sdk) as error:
-            failure = translate_error(error, self._sdk, where=self._url, model=self._model, name="OPENAI")
-        if failure is None and draft.chars > MAX_REPLY_CHARS:
-            failure = oversized_answer(self._url)
-        if failure is None and not draft.finished:
-            failure = incomplete_answer(self._url)
-        # Raised outside `except`, so that the exception chain holds nothing of the request.
-        if failure is not None:
-            raise failure
-        for piece in draft.end():
-            yield piece
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    def _request(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    def _prepare_call(
+        self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]
+    ) -> tuple[ReplyDraft, Callable[[], Awaitable[Any]]]:
         request: dict[str, Any] = {
             "model": self._model,
             "messages": [_message(message) for message in messages],
@@ -132,12 +69,12 @@ class OpenAIModel:
                 }
                 for tool in tools
             ]
-        return request
+        return _OpenAIDraft(), partial(self._client.chat.completions.create, **request)
 
 
 def _message(message: ModelMessage) -> dict[str, Any]:
     # Always a text, even if empty: templates of small models print a null.
-    payload: dict[str, Any] = {"role": str(message.role), "content": sendable(message.content)}
+    payload: dict[str, Any] = {"role": str(message.role), "content": encodable(message.content)}
     if message.role is Role.TOOL:
         payload["tool_call_id"] = message.tool_call_id or ""
     if message.tool_calls:
@@ -168,28 +105,23 @@ class _Call:
 
 
 @dataclass(slots=True)
-class _OpenAIDraft:
-    """A partial answer. The SDK does not validate what it reads, so every field is checked here."""
-
+class _OpenAIDraft(ReplyDraft):
     texts: list[str] = field(default_factory=list)
     thoughts: ReasoningSplitter = field(default_factory=ReasoningSplitter)
     calls: list[_Call] = field(default_factory=list)
-    usage: TokenUsage = field(default_factory=TokenUsage)
-    chars: int = 0
-    finished: bool = False
 
-    def take(self, chunk: Any) -> Iterator[ModelEvent]:
-        usage = getattr(chunk, "usage", None)
+    def take(self, event: Any) -> Iterator[ModelEvent]:
+        usage = getattr(event, "usage", None)
         if usage is not None:
             self.usage = TokenUsage(_count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
-        for choice in _list_attribute(chunk, "choices")[:1]:
+        for choice in _list_attribute(event, "choices")[:1]:
             delta = getattr(choice, "delta", None)
             for name in _REASONING:
-                if thought := _text(delta, name):
+                if thought := text_attribute(delta, name):
                     self.chars += len(thought)
                     yield ReasoningPiece(thought)
                     break
-            if text := _text(delta, "content") or _text(delta, "refusal"):
+            if text := text_attribute(delta, "content") or text_attribute(delta, "refusal"):
                 self.chars += len(text)
                 yield from self._collect_text(self.thoughts.take(text))
             for part in _list_attribute(delta, "tool_calls"):
@@ -208,7 +140,11 @@ class _OpenAIDraft:
 
     def _add(self, part: Any) -> None:
         function = getattr(part, "function", None)
-        index, call_id, name = getattr(part, "index", None), _text(part, "id"), _text(function, "name")
+        index, call_id, name = (
+            getattr(part, "index", None),
+            text_attribute(part, "id"),
+            text_attribute(function, "name"),
+        )
         call = self._find_call(index if isinstance(index, int) else None, call_id, name)
         call.id = call.id or call_id
         call.name = call.name or name
@@ -241,11 +177,6 @@ class _OpenAIDraft:
             used.add(call_id)
             calls.append(ToolCall(call_id, call.name, call.arguments or "{}"))
         return Reply("".join(self.texts), tuple(calls), self.usage)
-
-
-def _text(owner: Any, name: str) -> str:
-    value = getattr(owner, name, None)
-    return value if isinstance(value, str) else ""
 
 
 def _list_attribute(owner: Any, name: str) -> list[Any]:

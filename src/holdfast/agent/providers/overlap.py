@@ -43,18 +43,10 @@ _SAME = (
     "old age birthday born",
     "allergic allergy allergies",
 )
+_ROWS = {row.split()[0]: row.split() for row in _SAME}
+_RELATIONS = {word: first for first, row in _ROWS.items() for word in row}
 NAME = "name"
 _MOST_LOOKED_FOR = 900
-
-
-@functools.cache
-def _rows() -> dict[str, list[str]]:
-    return {row.split()[0]: row.split() for row in _SAME}
-
-
-@functools.cache
-def _relations() -> dict[str, str]:
-    return {word: first for first, row in _rows().items() for word in row}
 
 
 @functools.lru_cache(10_000)
@@ -88,8 +80,8 @@ def words_of(text: str) -> Words:
         relations.add(NAME)
     for found in _WORD.findall(text):
         word = _plain(found)
-        if word in _relations():
-            relations.add(_relations()[word])
+        if word in _RELATIONS:
+            relations.add(_RELATIONS[word])
         elif runs := _UNSPACED.findall(word):
             things.update(pair for run in runs for pair in _pairs(run))
         elif word not in _EMPTY:
@@ -108,8 +100,8 @@ def words_to_look_for(question: str) -> str:
     looked_for: dict[str, None] = {}
     for found in _WORD.findall(question):
         word = _plain(found)
-        if word in _relations():
-            looked_for.update(dict.fromkeys(_rows()[_relations()[word]]))
+        if word in _RELATIONS:
+            looked_for.update(dict.fromkeys(_ROWS[_RELATIONS[word]]))
         elif word not in _EMPTY:
             looked_for[word] = None
     return " ".join(looked_for)[:_MOST_LOOKED_FOR]

@@ -25,6 +25,7 @@ from holdfast.agent.providers.intent_rules import (
 )
 from holdfast.agent.providers.overlap import best, words_of, words_to_look_for
 from holdfast.agent.providers.prompt_parser import Note, ParsedPrompt, parse_messages
+from holdfast.agent.texts import parse_object
 
 MEMORY, SEARCH = "memory", "session_search"
 _MOST_CALLS = 5
@@ -268,20 +269,12 @@ class _Result:
 def _results(known: ParsedPrompt) -> list[_Result]:
     found = []
     for call, content in known.results:
-        arguments, answer = _object(call.arguments), _object(content)
+        arguments, answer = parse_object(call.arguments), parse_object(content)
         about = str(arguments.get("content") or arguments.get("old_text") or "")
         error = None if answer and answer.get("success", True) else str(answer.get("error") or content)
         texts = tuple(_texts(answer)) if call.name == SEARCH else ()
         found.append(_Result(call.name, about, error, texts))
     return found
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _texts(answer: Mapping[str, Any]) -> Iterator[str]:

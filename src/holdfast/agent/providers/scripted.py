@@ -31,15 +31,11 @@ class ScriptedModel:
     """
 
     def __init__(self, replies: Iterable[Line] = (), *, name: str = "scripted:replies") -> None:
-        self._name = name
+        self.name = name
         self._lines = list(replies)
         self.asked: list[ScriptedCall] = []
         self.ended = 0
         self.closed = False
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def stream(self, messages: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> AsyncIterator[ModelEvent]:
         self.asked.append(ScriptedCall(tuple(messages), tuple(tools)))
@@ -55,14 +51,11 @@ class ScriptedModel:
             raise ModelMisconfigured(f"the script has {len(self._lines)} replies, and this is call {number}: add one")
         line = self._lines[number - 1]
         if callable(line):
-            line = await _await_if_needed(line(messages, tools))
+            answer = line(messages, tools)
+            line = await answer if inspect.isawaitable(answer) else answer
         if isinstance(line, BaseException):
             raise line
         return [*map(TextPiece, _PIECE.findall(line.text)), line] if isinstance(line, Reply) else line
 
     async def close(self) -> None:
         self.closed = True
-
-
-async def _await_if_needed(answer: Written | Awaitable[Written]) -> Written:
-    return await answer if inspect.isawaitable(answer) else answer
