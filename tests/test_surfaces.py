@@ -90,8 +90,6 @@ MISSING: dict[tuple[str, str], dict[str, str]] = {
     ("route", "search"): dict.fromkeys(
         ("planes", "sender", "role", "source", "said_from", "said_to", "as_of", "valid_at", "min_score"), OF_VERBS
     ),
-    ("route", "list"): dict.fromkeys(("planes", "sender", "status", "as_of", "valid_at", "unsealed"), OF_VERBS),
-    ("route", "get"): {"as_of": OF_VERBS},
     ("route", "correct"): dict.fromkeys(("since", "until", "evidence"), OF_VERBS),
     ("route", "forget"): {"expected_revision": "its token fails if the record changed"},
     ("route", "users"): {"kind": "/companies/{company_id}/memory/credentials has the other kinds"},

@@ -156,11 +156,11 @@ def control_verbs() -> dict[str, WireVerb]:
 
     requests: list[type[AnyRequest]] = [entry.request for entry in CONTROL_VERBS.values()]
     requests += [ListBindings, SetTarget, ClearTarget]
-    names = {_snake_case(request.__name__): request for request in requests}
+    names = {snake_case(request.__name__): request for request in requests}
     return {name: WireVerb(name, request, result_type_of(request)) for name, request in names.items()}
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).lstrip("_")
 
 
@@ -174,7 +174,7 @@ def wire_verb(request: AnyRequest) -> WireVerb:
     found = VERBS.get(request.action)
     if found is not None and found.request_type is type(request):
         return found
-    return control_verbs()[_snake_case(type(request).__name__)]
+    return control_verbs()[snake_case(type(request).__name__)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.edge.exchange import OF_PROXIES
 from holdfast.gateway.edge.limits import charge_to
+from holdfast.gateway.schemas import CHAT
 from holdfast.inputs import ScopeKwargs
 from holdfast.library import AsyncMemory
 from holdfast.ports import KeyDirectory, Service, Verb
@@ -71,9 +72,12 @@ class Caller:
     def user_id(self) -> str:
         return self.actor.id
 
-    def where(self, app_id: str, project_id: str) -> ScopeKwargs:
-        """The scope of this user's own memory in an app and project."""
-        return {"subject": self.user_id, "app": app_id, "project": project_id}
+    def where(self, app_id: str, project_id: str, session_id: str | None = None) -> ScopeKwargs:
+        """The scope of this user's own memory in an app and project, and in the conversation of a session."""
+        where: ScopeKwargs = {"subject": self.user_id, "app": app_id, "project": project_id}
+        if session_id is not None:
+            where["conversation"] = session_id.removeprefix(CHAT)
+        return where
 
     async def perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
         return await self.service.perform(self.actor, action, make, space=self.space)

@@ -127,7 +127,6 @@ _HERE = {
     "project": "project_id",
     "subject": "user_id",
     "conversation": "session_id",
-    "sender": "sender_id",
     "memory_id": "id",
     "presented_key": "user_key",
     "record_id": "id",

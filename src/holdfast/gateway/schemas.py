@@ -5,10 +5,11 @@ Unknown fields are refused by name, and types are not coerced: a number in quote
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import UploadFile
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from holdfast.control.schemas import RequestModel, ResponseModel
 from holdfast.domain.checks import MAX_METADATA_ENTRIES
@@ -64,7 +65,12 @@ ChatSession = Annotated[
     AfterValidator(chat_session),
     Field(examples=["chat:42"]),
 ]
+# A time in ISO 8601, from a datetime.
+Time = Annotated[str, BeforeValidator(datetime.isoformat)]
 Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), AfterValidator(known_session)]
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
 class SignedRequest(RequestModel):
@@ -96,14 +102,14 @@ class UserKeyResponse(ResponseModel):
 
 
 class UserResponse(ResponseModel):
-    user_id: str
-    created_at: str
-    rotated_at: str | None
-    revoked_at: str | None
+    user_id: str = Field(validation_alias="id")
+    created_at: Time
+    rotated_at: Time | None
+    revoked_at: Time | None
 
 
 class UserListResponse(ResponseModel):
-    users: list[UserResponse]
+    users: list[UserResponse] = Field(validation_alias="items")
     next_cursor: str | None
 
 
@@ -114,7 +120,7 @@ class MessageRequest(RequestModel):
     sender_id: Name
     role: SenderRole
     timestamp: Millis = Field(description="When the message was said, in milliseconds since 1970, UTC.")
-    content: Annotated[str, StringConstraints(min_length=1)]
+    content: Text
     metadata: Annotated[dict[str, str], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
         default=None, description="Texts by name, stored with the message and returned with it."
     )
@@ -128,7 +134,7 @@ class AddMessagesRequest(SignedRequest):
 class SkippedMessageResponse(ResponseModel):
     index: int
     reason: str
-    id: str | None
+    id: str | None = Field(validation_alias="message_id")
 
 
 class AddMessagesResponse(ResponseModel):
@@ -156,7 +162,7 @@ class FlushResponse(ResponseModel):
 class SearchRequest(SignedRequest):
     """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
-    query: Annotated[str, StringConstraints(min_length=1)]
+    query: Text
     conversation_id: Annotated[Name, AfterValidator(bare_conversation)] | None = None
     scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = Field(default=["current_chat", "resources"])
     method: Method = "hybrid"
@@ -200,13 +206,13 @@ class MemoryResponse(ResponseModel):
     sender_id: str | None
     role: str | None
     timestamp: int
-    recorded_at: str
+    recorded_at: Time
     plane: str | None
     trust: str | None
     status: str | None
-    valid_from: str | None
-    valid_until: str | None
-    superseded_at: str | None
+    valid_from: Time | None
+    valid_until: Time | None
+    superseded_at: Time | None
     reason: str | None
     resource_uri: str | None
     evidence: list[str]
@@ -222,11 +228,6 @@ class MemoryListResponse(ResponseModel):
 
 class HistoryResponse(ResponseModel):
     revisions: list[MemoryResponse]
-
-
-class OverrideRequest(RequestModel):
-    text: Annotated[str, StringConstraints(min_length=1)]
-    reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None = None
 
 
 class ForgetRequest(SignedRequest):
@@ -254,7 +255,7 @@ class ForgetReceiptResponse(ResponseModel):
     tombstones: int
     remaining: int
     scrubbed: bool
-    forgotten_at: str
+    forgotten_at: Time
 
 
 class ForgetResponse(ResponseModel):
@@ -283,7 +284,7 @@ class ResourceResponse(ResponseModel):
     sha256: str
     bytes: int
     chunks: int
-    recorded_at: str
+    recorded_at: Time
     status: Literal["extracted"] = "extracted"
     reused: bool = False
 
@@ -306,7 +307,7 @@ class ExternalResourceRequest(SignedRequest):
     """A document stored elsewhere. The request contains its text: nothing is ever fetched."""
 
     uri: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
-    text: Annotated[str, StringConstraints(min_length=1)]
+    text: Text
     name: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
 
