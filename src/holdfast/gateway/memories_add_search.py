@@ -17,6 +17,7 @@ from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import (
+    SEARCH_OPTIONS,
     AddMessagesRequest,
     AddMessagesResponse,
     FlushRequest,
@@ -68,6 +69,8 @@ def router(auth: Authenticator) -> APIRouter:
             top_k=body.top_k,
             method=body.method,
             radius=body.radius,
+            planes=body.planes,
+            **{name: getattr(body, name) for name in SEARCH_OPTIONS},
             condition=_condition(body, caller.user_id),
             **caller.where(body.app_id, body.project_id),
         )

@@ -9,11 +9,14 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import UploadFile
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
-from holdfast.control.schemas import RequestModel, ResponseModel
+from holdfast.control.schemas import RequestModel, ResponseModel, request_field
+from holdfast.domain.arguments import arguments_of
 from holdfast.domain.checks import MAX_METADATA_ENTRIES
+from holdfast.domain.memory import Plane
 from holdfast.domain.scope import MAX_PART_CHARS
+from holdfast.domain.search import SearchOptions
 
 CHAT = "chat:"
 RESOURCE = "resource:"
@@ -69,7 +72,10 @@ ChatSession = Annotated[
 Time = Annotated[str, BeforeValidator(datetime.isoformat)]
 Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), AfterValidator(known_session)]
 
+UserKey = Annotated[str, StringConstraints(min_length=1, max_length=512)]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Text = Annotated[str, StringConstraints(min_length=1)]
+Planes = Annotated[list[Annotated[Plane, Field(strict=False)]], Field(max_length=len(Plane))]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
@@ -77,9 +83,7 @@ class SignedRequest(RequestModel):
     """The user and the user's key; the key may be in the Authorization header instead."""
 
     user_id: Name | None = Field(default=None, description="Required if the key is in the body.")
-    user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
-        default=None, description="Or `Authorization: Bearer uk_…`."
-    )
+    user_key: UserKey | None = Field(default=None, description="Or `Authorization: Bearer uk_…`.")
     app_id: Name = "default"
     project_id: Name = "default"
 
@@ -89,9 +93,7 @@ class SignedRequest(RequestModel):
 
 class CreateUserRequest(RequestModel):
     user_id: Name
-    user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
-        default=None, description="The current key of an existing user."
-    )
+    user_key: UserKey | None = Field(default=None, description="The current key of an existing user.")
 
 
 class UserKeyResponse(ResponseModel):
@@ -159,7 +161,15 @@ class FlushResponse(ResponseModel):
     message_count: int
 
 
-class SearchRequest(SignedRequest):
+# Options of a search with the names and types of the library's own.
+SEARCH_OPTIONS = ("sender", "role", "said_from", "said_to", "as_of", "valid_at", "min_score")
+_options: dict[str, Any] = {
+    each.name: request_field(each) for each in arguments_of(SearchOptions) if each.name in SEARCH_OPTIONS
+}
+_OptionsRequest: Any = create_model("SearchOptionsRequest", __base__=SignedRequest, **_options)
+
+
+class SearchRequest(_OptionsRequest):  # type: ignore[misc]
     """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
     query: Text
@@ -174,6 +184,7 @@ class SearchRequest(SignedRequest):
         default=None,
         description="On session_id, sender_id and timestamp: a value, or eq, ne, gt, gte, lt, lte, in; AND, OR.",
     )
+    planes: Planes | None = Field(default=None, description="Only memories of these planes.")
     include_profile: bool | None = None
     enable_llm_rerank: bool | None = None
 
@@ -233,15 +244,10 @@ class HistoryResponse(ResponseModel):
 class ForgetRequest(SignedRequest):
     """Send exactly one of `ids`, `session_id` and `everything`. Without `token`, the call is a preview."""
 
-    ids: (
-        Annotated[
-            list[Annotated[str, StringConstraints(min_length=1, max_length=80)]], Field(min_length=1, max_length=1_000)
-        ]
-        | None
-    ) = None
+    ids: Annotated[list[Id], Field(min_length=1, max_length=1_000)] | None = None
     session_id: Session | None = None
     everything: bool = Field(default=False, description="All of this user's memory in this app and project.")
-    token: Annotated[str, StringConstraints(min_length=1, max_length=80)] | None = None
+    token: Id | None = None
 
 
 class ForgetReceiptResponse(ResponseModel):

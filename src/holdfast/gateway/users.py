@@ -11,7 +11,7 @@ from starlette.responses import Response
 from holdfast.domain.access import Action
 from holdfast.domain.scope import Scope
 from holdfast.errors import Unauthenticated
-from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow, key_of
 from holdfast.gateway.control.verb_routes import Callers, VerbRoute, add_routes
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.memories import PAGE
@@ -60,7 +60,7 @@ def router(auth: Authenticator) -> APIRouter:
                 raise Unauthenticated(_WHO) from None
             response.status_code = 200
             return UserKeyResponse(user_id=known.user_id)
-        presented = None if caller.proven else auth.key_of(request, body.user_key)
+        presented = None if caller.proven else key_of(request, body.user_key)
         issued = await caller.perform(
             Action.CREATE_USER,
             lambda: CreateUser(Scope(caller.space), body.user_id, presented, caller.proven, idempotency_key),
