@@ -87,11 +87,7 @@ MISSING: dict[tuple[str, str], dict[str, str]] = {
     ("command", "operations"): {"of_memory": "it is `--all`, reversed"},
     ("command", "create_binding"): {"enabled": "it is `--disabled`, reversed"},
     ("command", "update_binding"): {"enabled": "`holdfast binding enable` and `disable` do it"},
-    ("route", "search"): dict.fromkeys(
-        ("planes", "sender", "role", "source", "said_from", "said_to", "as_of", "valid_at", "min_score"), OF_VERBS
-    ),
-    ("route", "list"): dict.fromkeys(("planes", "sender", "status", "as_of", "valid_at", "unsealed"), OF_VERBS),
-    ("route", "get"): {"as_of": OF_VERBS},
+    ("route", "search"): {"source": "`filters` on session_id has it"},
     ("route", "correct"): dict.fromkeys(("since", "until", "evidence"), OF_VERBS),
     ("route", "forget"): {"expected_revision": "its token fails if the record changed"},
     ("route", "users"): {"kind": "/companies/{company_id}/memory/credentials has the other kinds"},

@@ -8,7 +8,7 @@ a response, from a newer server, are ignored. Errors keep their class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
@@ -81,7 +81,7 @@ class JsonCodec:
             return self._validator.validate_json(body, strict=self._closed)
         except ValidationError as error:
             found = error.errors(include_input=False, include_url=False, include_context=False)
-        raise InvalidInput(_field_path(found[0]["loc"]), _problem(found[0]["type"], found[0]["msg"]))
+        raise InvalidInput(field_path(found[0]["loc"]), _problem(found[0]["type"], found[0]["msg"]))
 
 
 def _apply_rules(schema: Any, *, closed: bool) -> Any:
@@ -156,11 +156,11 @@ def control_verbs() -> dict[str, WireVerb]:
 
     requests: list[type[AnyRequest]] = [entry.request for entry in CONTROL_VERBS.values()]
     requests += [ListBindings, SetTarget, ClearTarget]
-    names = {_snake_case(request.__name__): request for request in requests}
+    names = {snake_case(request.__name__): request for request in requests}
     return {name: WireVerb(name, request, result_type_of(request)) for name, request in names.items()}
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).lstrip("_")
 
 
@@ -174,7 +174,7 @@ def wire_verb(request: AnyRequest) -> WireVerb:
     found = VERBS.get(request.action)
     if found is not None and found.request_type is type(request):
         return found
-    return control_verbs()[_snake_case(type(request).__name__)]
+    return control_verbs()[snake_case(type(request).__name__)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,8 @@ def decode_error(body: bytes) -> HoldfastError | None:
         return None
 
 
-def _field_path(loc: tuple[int | str, ...]) -> str:
+def field_path(loc: Sequence[int | str]) -> str:
+    """Format a location such as `messages[0].timestamp`."""
     path = ""
     for part in loc:
         if isinstance(part, int):
@@ -271,7 +272,7 @@ def _field_path(loc: tuple[int | str, ...]) -> str:
     return path or "request"
 
 
-_PROBLEMS = {
+PROBLEMS = {
     "unexpected_keyword_argument": "is not a field of this request; leave it out",
     "missing": "is missing",
     "json_invalid": "is not valid JSON; check its syntax",
@@ -292,5 +293,5 @@ _PROBLEMS = {
 
 
 def _problem(kind: str, message: str) -> str:
-    found = _PROBLEMS.get(kind, message.removeprefix("Value error, "))
+    found = PROBLEMS.get(kind, message.removeprefix("Value error, "))
     return f"{found[:1].lower()}{found[1:]}"

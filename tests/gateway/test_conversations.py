@@ -85,6 +85,23 @@ def test_filters_narrow_by_session_sender_and_time(visitor: Visitor) -> None:
     assert set(visitor.texts("apple", filters=either)) == {"An apple a day.", "An apple a year."}
 
 
+def test_options_of_the_library_narrow_a_search_and_a_list(visitor: Visitor) -> None:
+    visitor.add("The kettle is blue.")
+    everywhere = "all_user_memory"
+    assert visitor.texts("kettle", everywhere, sender=visitor.user_id, role="user", min_score=0)
+    assert not visitor.texts("kettle", everywhere, sender="nobody")
+    assert not visitor.texts("kettle", everywhere, role="assistant")
+    assert not visitor.texts("kettle", everywhere, planes=["resource"])
+    assert not visitor.texts("kettle", everywhere, said_from="2100-01-01T00:00:00Z")
+    assert not visitor.texts("kettle", everywhere, as_of="2000-01-01T00:00:00Z")
+    assert visitor.search("kettle", everywhere, as_of="soon").json()["errors"][0]["field"] == "as_of"
+    listed = {
+        sender: visitor.http.get("/memories", params={"sender": sender}, headers=visitor.headers).json()["memories"]
+        for sender in (visitor.user_id, "nobody")
+    }
+    assert [len(found) for found in listed.values()] == [1, 0]
+
+
 def test_apps_and_projects_do_not_see_each_other(visitor: Visitor) -> None:
     visitor.add("A secret of the default app.")
     asked = {**visitor.signed, "app_id": "other", "query": "secret", "scope": ["all_user_memory"]}

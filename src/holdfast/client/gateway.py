@@ -13,7 +13,7 @@ import functools
 import json
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from types import TracebackType
 from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Self, TypeVar
@@ -287,10 +287,7 @@ def _encode_messages(messages: Iterable[ChatMessage]) -> list[dict[str, Any]]:
     for index in range(1, len(turn)):
         if turn[index].timestamp < turn[index - 1].timestamp:
             raise InvalidInput(f"messages[{index}].timestamp", "is earlier than the one before; give them in order")
-    return [
-        {"sender_id": each.sender_id, "role": each.role, "timestamp": each.timestamp, "content": each.content}
-        for each in turn
-    ]
+    return [asdict(each) for each in turn]
 
 
 def _to_hit(result: dict[str, Any]) -> GatewayHit:

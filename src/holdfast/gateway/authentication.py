@@ -21,6 +21,7 @@ from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
 from holdfast.gateway.config import GatewayConfig, is_loopback
 from holdfast.gateway.edge.exchange import OF_PROXIES
 from holdfast.gateway.edge.limits import charge_to
+from holdfast.gateway.schemas import CHAT
 from holdfast.inputs import ScopeKwargs
 from holdfast.library import AsyncMemory
 from holdfast.ports import KeyDirectory, Service, Verb
@@ -71,9 +72,12 @@ class Caller:
     def user_id(self) -> str:
         return self.actor.id
 
-    def where(self, app_id: str, project_id: str) -> ScopeKwargs:
-        """The scope of this user's own memory in an app and project."""
-        return {"subject": self.user_id, "app": app_id, "project": project_id}
+    def where(self, app_id: str, project_id: str, session_id: str | None = None) -> ScopeKwargs:
+        """The scope of this user's own memory in an app and project, and in the conversation of a session."""
+        where: ScopeKwargs = {"subject": self.user_id, "app": app_id, "project": project_id}
+        if session_id is not None:
+            where["conversation"] = session_id.removeprefix(CHAT)
+        return where
 
     async def perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
         return await self.service.perform(self.actor, action, make, space=self.space)
@@ -90,7 +94,7 @@ class Authenticator:
 
     async def user(self, request: Request, user_id: str | None = None, user_key: str | None = None) -> Caller:
         """Authenticate a user by the key in the header, or by `user_key` and `user_id` in the body."""
-        key = _user_key(request, user_key)
+        key = key_of(request, user_key)
         if key is None:
             raise Unauthenticated(_MISSING)
         actor = await self._directory.actor_of(key)
@@ -149,10 +153,6 @@ class Authenticator:
         if not (self.is_operator(request) if self._operator is not None else is_local(request)):
             raise Unauthenticated(_OPERATORS)
 
-    def key_of(self, request: Request, in_body: str | None) -> str | None:
-        """The user's key in the header or the body, if any."""
-        return _user_key(request, in_body)
-
     def is_operator(self, request: Request) -> bool:
         key = _bearer(request)
         return self._operator is not None and key is not None and hmac.compare_digest(_digest(key), self._operator)
@@ -174,7 +174,8 @@ class Authenticator:
         return Caller(actor, space, self._service, memory, proven)
 
 
-def _user_key(request: Request, in_body: str | None) -> str | None:
+def key_of(request: Request, in_body: str | None) -> str | None:
+    """The user's key in the header or the body, if any."""
     in_header = _bearer(request)
     if in_header is not None and in_body is not None and not hmac.compare_digest(_digest(in_header), _digest(in_body)):
         raise InvalidInput("user_key", "differs from the key in the Authorization header; send only one")

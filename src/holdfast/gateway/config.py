@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -104,28 +104,18 @@ class GatewayConfig:
     ) -> GatewayConfig:
         """Read the settings; arguments override them."""
         configured_token = settings.operator_token.get_secret_value() if settings.operator_token is not None else None
-        return cls(
-            host=host or settings.host,
-            port=settings.port if port is None else port,
-            space=settings.space,
-            operator_token=operator_token or configured_token,
-            allowed_hosts=_names(allowed_hosts or settings.allowed_hosts.split(",")),
-            public_url=public_url,
-            trusted_proxies=_names(settings.trusted_proxies.split(",")),
-            tls_cert=tls_cert,
-            tls_key=tls_key,
-            rate_per_minute=settings.rate_per_minute,
-            max_requests=settings.max_requests,
-            max_connections=settings.max_connections,
-            max_body_bytes=settings.max_body_bytes,
-            max_upload_bytes=settings.max_upload_bytes,
-            max_bodies_bytes=settings.max_bodies_bytes,
-            body_seconds=settings.body_seconds,
-            header_seconds=settings.header_seconds,
-            idle_seconds=settings.idle_seconds,
-            shutdown_seconds=settings.shutdown_seconds,
-            request_logs=settings.request_logs,
-        )
+        same = {each.name: getattr(settings, each.name) for each in fields(cls) if hasattr(settings, each.name)}
+        own = {
+            "host": host or settings.host,
+            "port": settings.port if port is None else port,
+            "operator_token": operator_token or configured_token,
+            "allowed_hosts": _names(allowed_hosts or settings.allowed_hosts.split(",")),
+            "public_url": public_url,
+            "trusted_proxies": _names(settings.trusted_proxies.split(",")),
+            "tls_cert": tls_cert,
+            "tls_key": tls_key,
+        }
+        return cls(**{**same, **own})
 
     def at(self, port: int) -> GatewayConfig:
         """Copy with the port that the system assigned."""

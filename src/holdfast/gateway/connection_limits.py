@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 from uvicorn.config import Config
@@ -59,7 +58,7 @@ class GuardedConnection(HttpToolsProtocol):
         if len(self.connections) > self.limits.max_connections:
             self._refuse(503, "Service Unavailable", "too_many_connections", "too many connections; try again shortly")
             return
-        self._reading = self._call_later(self.limits.header_seconds, self._headers_too_slow)
+        self._reading = self.loop.call_later(self.limits.header_seconds, self._headers_too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_read_timeout()
@@ -78,10 +77,10 @@ class GuardedConnection(HttpToolsProtocol):
             if self._header_bytes > MAX_HEADER_BYTES:
                 self._refuse(431, "Request Header Fields Too Large", "headers_too_large", "the headers are too large")
             elif self._reading is None:
-                self._reading = self._call_later(self.limits.header_seconds, self._headers_too_slow)
+                self._reading = self.loop.call_later(self.limits.header_seconds, self._headers_too_slow)
         elif self.cycle.response_complete and self._reading is None and self.timeout_keep_alive_task is None:
             # Bytes arrived between requests that start none, and uvicorn has stopped its keep-alive timer.
-            self._reading = self._call_later(self.limits.idle_seconds, self._headers_too_slow)
+            self._reading = self.loop.call_later(self.limits.idle_seconds, self._headers_too_slow)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -108,7 +107,7 @@ class GuardedConnection(HttpToolsProtocol):
             self._start_write_timeout()
         elif unread and self._reading is None:
             # A response before the end of the request, such as an error: the rest may still arrive, but not forever.
-            self._reading = self._call_later(STALLED_SECONDS, self._body_timed_out)
+            self._reading = self.loop.call_later(STALLED_SECONDS, self._body_timed_out)
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
@@ -131,9 +130,6 @@ class GuardedConnection(HttpToolsProtocol):
         else:
             self._refuse(400, "Bad Request", "invalid_http", "this is not an HTTP request")
 
-    def _call_later(self, seconds: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-        return self.loop.call_later(seconds, callback)
-
     def _cancel_read_timeout(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
@@ -147,7 +143,7 @@ class GuardedConnection(HttpToolsProtocol):
     def _start_write_timeout(self) -> None:
         """Start the write timeout (backpressure). It also covers closing, which waits for unread data."""
         if self._writing is None:
-            self._writing = self._call_later(STALLED_SECONDS, self._write_timed_out)
+            self._writing = self.loop.call_later(STALLED_SECONDS, self._write_timed_out)
 
     def _write_timed_out(self) -> None:
         self.counts.count_rejection("answer_not_read")

@@ -6,7 +6,6 @@ import re
 from typing import Annotated
 
 from fastapi import Header
-from starlette.responses import Response
 
 from holdfast.errors import RevisionConflict
 
@@ -27,10 +26,6 @@ _TAG = re.compile(r'"([^"]*)"')  # a weak ETag never matches
 
 def etag(record_id: str, revision: int) -> str:
     return f'"{record_id}.{revision}"'
-
-
-def set_etag(response: Response, record_id: str, revision: int) -> None:
-    response.headers["ETag"] = etag(record_id, revision)
 
 
 def expected_revision(if_match: str | None, record_id: str) -> int | None:

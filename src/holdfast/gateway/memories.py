@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
-from starlette.responses import Response
 
 from holdfast.errors import InvalidInput
 from holdfast.gateway import presenters
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
-from holdfast.gateway.headers import IdempotencyKey, IfMatch, expected_revision, set_etag
+from holdfast.gateway.control.verb_routes import Callers, VerbRoute, add_routes
+from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import (
     CHAT,
@@ -23,8 +24,9 @@ from holdfast.gateway.schemas import (
     MemoryListResponse,
     MemoryResponse,
     Name,
-    OverrideRequest,
+    Reason,
     Session,
+    Text,
 )
 from holdfast.gateway.strict_route import StrictRoute
 
@@ -32,121 +34,66 @@ RecordId = Annotated[str, Path(min_length=1, max_length=80)]
 InApp = Annotated[Name, Query()]
 Cursor = Annotated[str | None, Query(max_length=1_000, description="The `next_cursor` of the previous page.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+PAGE = {"limit": (Limit, 50), "cursor": (Cursor, None)}
+
+
+async def _find_own(auth: Authenticator, request: Request, values: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    caller = await auth.user(request)
+    where = caller.where(values.pop("app_id"), values.pop("project_id"))
+    return caller.memory, {**where, **_session_filter(values.pop("session_id", None))}
+
+
+# Users, in their own memory.
+USERS = Callers(AccessRule.USER, _find_own, {"app_id": (InApp, "default"), "project_id": (InApp, "default")})
+_ONE = {"record_id": (RecordId, ...)}
+_ROUTES = (
+    VerbRoute(
+        "GET", "", "list", (), 200, "list_memories",
+        callers=USERS, model=MemoryListResponse, view=presenters.memory_page, without=("source",),
+        fields={
+            "session_id": (Annotated[Session | None, Query()], None),
+            "kind": (Annotated[Literal["message", "memory"] | None, Query()], None),
+            **PAGE,
+        },
+    ),
+    VerbRoute(
+        "GET", "/{record_id}", "get", (404,), 200, "get_memory",
+        callers=USERS, model=MemoryResponse, view=presenters.memory, fields=_ONE,
+    ),
+    VerbRoute(
+        "GET", "/{record_id}/history", "history", (404,), 200, "get_history",
+        callers=USERS, model=HistoryResponse, view=presenters.history, fields=_ONE,
+    ),
+    VerbRoute(
+        "PATCH", "/{record_id}", "correct", (404, 409, 412), 200, "override", {"memory_id": "record_id"},
+        callers=USERS, model=MemoryResponse, view=presenters.memory, without=("since", "until", "evidence"),
+        fields={**_ONE, "text": (Text, ...), "reason": (Reason | None, None)},
+    ),
+    VerbRoute(
+        "DELETE", "/{record_id}", "forget", (404, 412), 200, "delete",
+        callers=USERS, model=ForgetReceiptResponse, fields=_ONE, without=("source", "token"),
+    ),
+)  # fmt: skip
 
 
 def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["memories"], route_class=StrictRoute)
-    _add_read_routes(routes, auth)
-    _add_change_routes(routes, auth)
-    _add_forget_routes(routes, auth)
-    return routes
+    add_routes(routes, auth, _ROUTES)
 
-
-def _add_read_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.get("", **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def list_memories(
-        request: Request,
-        app_id: InApp = "default",
-        project_id: InApp = "default",
-        session_id: Annotated[Session | None, Query()] = None,
-        kind: Annotated[Literal["message", "memory"] | None, Query()] = None,
-        limit: Limit = 50,
-        cursor: Cursor = None,
-    ) -> MemoryListResponse:
-        """List memories and messages, newest first, in pages."""
-        caller = await auth.user(request)
-        page = await caller.memory.list(
-            limit=limit, cursor=cursor, kind=kind, **_session_filter(session_id), **caller.where(app_id, project_id)
-        )
-        return MemoryListResponse(
-            memories=[presenters.memory(each) for each in page.items], next_cursor=page.next_cursor
-        )
-
-    @routes.get("/{record_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
-    async def get_memory(
-        request: Request,
-        response: Response,
-        record_id: RecordId,
-        app_id: InApp = "default",
-        project_id: InApp = "default",
-    ) -> MemoryResponse:
-        """Get a memory or message by its id."""
-        caller = await auth.user(request)
-        found = presenters.memory(await caller.memory.get(record_id, **caller.where(app_id, project_id)))
-        set_etag(response, found.id, found.revision)
-        return found
-
-    @routes.get("/{record_id}/history", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
-    async def get_history(
-        request: Request, record_id: RecordId, app_id: InApp = "default", project_id: InApp = "default"
-    ) -> HistoryResponse:
-        """List all revisions of a memory, oldest first, preceded by the message that it replaces, if any."""
-        caller = await auth.user(request)
-        found = await caller.memory.history(record_id, **caller.where(app_id, project_id))
-        return HistoryResponse(revisions=[presenters.memory(each) for each in found])
-
-
-def _add_change_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.patch("/{record_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 409, 412, 422))
-    async def override(
-        request: Request,
-        response: Response,
-        record_id: RecordId,
-        body: OverrideRequest,
-        app_id: InApp = "default",
-        project_id: InApp = "default",
-        if_match: IfMatch = None,
-        idempotency_key: IdempotencyKey = None,
-    ) -> MemoryResponse:
-        """Replace the text of a memory. The old text stays in the history.
-
-        A message itself never changes: a new memory replaces it in every search, and is returned.
-        """
-        caller = await auth.user(request)
-        corrected = await caller.memory.correct(
-            record_id,
-            body.text,
-            reason=body.reason,
-            expected_revision=expected_revision(if_match, record_id),
-            idempotency_key=idempotency_key,
-            **caller.where(app_id, project_id),
-        )
-        found = presenters.memory(corrected)
-        set_etag(response, found.id, found.revision)
-        return found
-
-
-def _add_forget_routes(routes: APIRouter, auth: Authenticator) -> None:
-    @routes.delete("/{record_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 412, 422))
-    async def delete(
-        request: Request,
-        record_id: RecordId,
-        app_id: InApp = "default",
-        project_id: InApp = "default",
-        if_match: IfMatch = None,
-        idempotency_key: IdempotencyKey = None,
-    ) -> ForgetReceiptResponse:
-        """Permanently forget a memory or message, memories derived only from it, and what it replaced."""
-        caller = await auth.user(request)
-        return presenters.forget_response(
-            await caller.memory.forget(
-                record_id,
-                expected_revision=expected_revision(if_match, record_id),
-                idempotency_key=idempotency_key,
-                **caller.where(app_id, project_id),
-            )
-        )
-
-    @routes.post("/forget", **allow(AccessRule.USER), responses=refusals(401, 404, 409, 422))
-    async def forget(request: Request, body: ForgetRequest, idempotency_key: IdempotencyKey = None) -> ForgetResponse:
+    @routes.post(
+        "/forget", response_model=ForgetResponse, **allow(AccessRule.USER), responses=refusals(401, 404, 409, 422)
+    )
+    async def forget(request: Request, body: ForgetRequest, idempotency_key: IdempotencyKey = None) -> Any:
         """Without `token`, preview what would be forgotten and return a token. With it, forget exactly that."""
         caller = await auth.user(request, body.user_id, body.user_key)
         target = {**_target(body), **caller.where(body.app_id, body.project_id)}
         if body.token is None:
-            return presenters.preview(await caller.memory.forget_preview(**target))
+            return await caller.memory.forget_preview(**target)
         done = await caller.memory.forget(token=body.token, idempotency_key=idempotency_key, **target)
-        receipt = presenters.forget_response(done)
-        return ForgetResponse(messages=done.messages, memories=done.memories, resources=done.resources, receipt=receipt)
+        counts = {"messages": done.messages, "memories": done.memories, "resources": done.resources}
+        return {**counts, "receipt": done}
+
+    return routes
 
 
 def _session_filter(session_id: str | None) -> dict[str, Any]:

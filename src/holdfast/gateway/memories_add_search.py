@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 
@@ -17,7 +17,7 @@ from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import (
-    CHAT,
+    SEARCH_OPTIONS,
     AddMessagesRequest,
     AddMessagesResponse,
     FlushRequest,
@@ -33,39 +33,35 @@ from holdfast.gateway.strict_route import StrictRoute
 def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(prefix="/memories", tags=["conversations"], route_class=StrictRoute)
 
-    @routes.post("/add", **allow(AccessRule.USER), responses=refusals(401, 409, 422))
-    async def add(
-        request: Request, body: AddMessagesRequest, idempotency_key: IdempotencyKey = None
-    ) -> AddMessagesResponse:
+    @routes.post(
+        "/add", response_model=AddMessagesResponse, **allow(AccessRule.USER), responses=refusals(401, 409, 422)
+    )
+    async def add(request: Request, body: AddMessagesRequest, idempotency_key: IdempotencyKey = None) -> dict[str, Any]:
         """Add messages to a conversation. They are durable and searchable when this call returns."""
         caller = await auth.user(request, body.user_id, body.user_key)
         drafts = [_draft(index, message) for index, message in enumerate(body.messages)]
-        found = await caller.memory.add(
-            drafts,
-            idempotency_key=idempotency_key,
-            subject=caller.user_id,
-            conversation=body.session_id.removeprefix(CHAT),
-            app=body.app_id,
-            project=body.project_id,
-        )
-        return presenters.add_response(body.session_id, found)
+        where = caller.where(body.app_id, body.project_id, body.session_id)
+        added = await caller.memory.add(drafts, idempotency_key=idempotency_key, **where)
+        counts = {"message_count": len(added.message_ids), "stored": added.stored, "replayed": added.replayed}
+        return {
+            **counts,
+            "session_id": body.session_id,
+            "status": "accumulated",
+            "message_ids": added.message_ids,
+            "skipped": added.skipped,
+        }
 
     @routes.post("/flush", **allow(AccessRule.USER), responses=refusals(401, 422))
     async def flush(request: Request, body: FlushRequest, idempotency_key: IdempotencyKey = None) -> FlushResponse:
         """Seal the messages added since the last flush, and extract facts from them."""
         caller = await auth.user(request, body.user_id, body.user_key)
-        found = await caller.memory.flush(
-            idempotency_key=idempotency_key,
-            subject=caller.user_id,
-            conversation=body.session_id.removeprefix(CHAT),
-            app=body.app_id,
-            project=body.project_id,
-        )
+        where = caller.where(body.app_id, body.project_id, body.session_id)
+        found = await caller.memory.flush(idempotency_key=idempotency_key, **where)
         status: Literal["extracted", "no_extraction"] = "extracted" if found.messages else "no_extraction"
         return FlushResponse(session_id=body.session_id, status=status, message_count=found.messages)
 
-    @routes.post("/search", **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def search(request: Request, body: SearchRequest) -> SearchResponse:
+    @routes.post("/search", response_model=SearchResponse, **allow(AccessRule.USER), responses=refusals(401, 422))
+    async def search(request: Request, body: SearchRequest) -> dict[str, Any]:
         """Search the requested scopes; best matches first."""
         caller = await auth.user(request, body.user_id, body.user_key)
         hits = await caller.memory.search(
@@ -73,13 +69,13 @@ def router(auth: Authenticator) -> APIRouter:
             top_k=body.top_k,
             method=body.method,
             radius=body.radius,
+            planes=body.planes,
+            **{name: getattr(body, name) for name in SEARCH_OPTIONS},
             condition=_condition(body, caller.user_id),
-            subject=caller.user_id,
-            app=body.app_id,
-            project=body.project_id,
+            **caller.where(body.app_id, body.project_id),
         )
         scopes, conversation = frozenset(body.scope), body.conversation_id
-        return SearchResponse(results=[presenters.result(hit, scopes, conversation) for hit in hits])
+        return {"results": [presenters.result(hit, scopes, conversation) for hit in hits]}
 
     return routes
 

@@ -1,58 +1,31 @@
-"""Converts results of the library into response bodies."""
+"""Converts results of the library into response bodies, where `schemas.py` cannot read them as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
-from holdfast.domain.memory import MemoryRecord, Plane
-from holdfast.domain.resources import Resource
-from holdfast.domain.results import Added, Hit, Record
-from holdfast.domain.scope import Scope
-from holdfast.domain.users import User
-from holdfast.gateway.schemas import (
-    CHAT,
-    AddMessagesResponse,
-    ForgetReceiptResponse,
-    ForgetResponse,
-    MemoryResponse,
-    ResourceResponse,
-    ScopeName,
-    SearchResultResponse,
-    SkippedMessageResponse,
-    UserResponse,
-)
+from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane
+from holdfast.domain.resources import Resource, ResourcePage
+from holdfast.domain.results import Hit, Page, Record
+from holdfast.gateway.schemas import CHAT, ScopeName
+from holdfast.runtime.search import to_hit
 
 RESOURCE_URI = "resource_uri"
-
-
-def iso(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
 
 
 def millis(moment: datetime) -> int:
     return round(moment.timestamp() * 1_000)
 
 
-def session_of(scope: Scope, source: str | None, plane: Plane | None) -> str | None:
-    """The session of a record: a resource's URI, a message's chat, or none."""
-    if plane is Plane.RESOURCE:
-        return source
-    return None if scope.conversation is None else f"{CHAT}{scope.conversation}"
-
-
-def result(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) -> SearchResultResponse:
-    return SearchResultResponse(
-        id=hit.id,
-        session_id=session_of(hit.scope, hit.source, hit.plane),
-        text=hit.text,
-        score=hit.score,
-        source_scope=_source_scope(hit, scopes, conversation),
-        resource_uri=_resource_uri(hit.plane, hit.metadata),
-        raw=_raw(hit),
-    )
+def result(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) -> dict[str, Any]:
+    return {
+        **_origin(hit),
+        "score": hit.score,
+        "source_scope": _source_scope(hit, scopes, conversation),
+        "raw": _raw(hit),
+    }
 
 
 def _source_scope(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) -> ScopeName:
@@ -64,8 +37,16 @@ def _source_scope(hit: Hit, scopes: Collection[ScopeName], conversation: str | N
     return "all_user_memory"
 
 
-def _resource_uri(plane: Plane | None, metadata: Any) -> str | None:
-    return metadata.get(RESOURCE_URI) if plane is Plane.RESOURCE else None
+def _origin(hit: Hit) -> dict[str, Any]:
+    """The id and text of a record, and its session: a resource's URI, a message's chat, or none."""
+    session_id = None if hit.scope.conversation is None else f"{CHAT}{hit.scope.conversation}"
+    of_resource = hit.plane is Plane.RESOURCE
+    return {
+        "id": hit.id,
+        "text": hit.text,
+        "session_id": hit.source if of_resource else session_id,
+        "resource_uri": hit.metadata.get(RESOURCE_URI) if of_resource else None,
+    }
 
 
 def _raw(hit: Hit) -> dict[str, Any]:
@@ -84,120 +65,41 @@ def _raw(hit: Hit) -> dict[str, Any]:
     }
 
 
-def memory(record: Record) -> MemoryResponse:
-    if isinstance(record, MemoryRecord):
-        return _revision(record)
-    return MemoryResponse(
-        id=record.id,
-        kind="message",
-        session_id=session_of(record.scope, record.source, None),
-        text=record.text,
-        revision=record.revision,
-        sender_id=record.sender,
-        role=record.role,
-        timestamp=millis(record.said_at),
-        recorded_at=record.recorded_at.isoformat(),
-        plane=None,
-        trust=None,
-        status=None,
-        valid_from=None,
-        valid_until=None,
-        superseded_at=iso(record.superseded_at),
-        reason=None,
-        resource_uri=None,
-        evidence=[],
-        app_id=record.scope.app,
-        project_id=record.scope.project,
-        metadata=dict(record.metadata),
-    )
+def memory(record: Record) -> dict[str, Any]:
+    """A record. Unlike a hit, a message has no evidence: it is its own."""
+    hit = to_hit(record, 0.0)
+    validity = hit.validity or ALWAYS
+    return {
+        **_origin(hit),
+        **_raw(hit),
+        "evidence": [link.message_id for link in hit.evidence] if isinstance(record, MemoryRecord) else [],
+        "revision": record.revision,
+        "recorded_at": record.recorded_at,
+        "status": hit.status,
+        "valid_from": validity.since,
+        "valid_until": validity.until,
+        "superseded_at": record.superseded_at,
+        "reason": record.reason if isinstance(record, MemoryRecord) else None,
+    }
 
 
-def _revision(memory: MemoryRecord) -> MemoryResponse:
-    return MemoryResponse(
-        id=memory.id,
-        kind="memory",
-        session_id=session_of(memory.scope, memory.source, memory.plane),
-        text=memory.text,
-        revision=memory.revision,
-        sender_id=None,
-        role=None,
-        timestamp=millis(memory.recorded_at),
-        recorded_at=memory.recorded_at.isoformat(),
-        plane=memory.plane,
-        trust=memory.trust.name.lower(),
-        status=memory.status,
-        valid_from=iso(memory.validity.since),
-        valid_until=iso(memory.validity.until),
-        superseded_at=iso(memory.superseded_at),
-        reason=memory.reason,
-        resource_uri=_resource_uri(memory.plane, memory.metadata),
-        evidence=[link.message_id for link in memory.evidence],
-        app_id=memory.scope.app,
-        project_id=memory.scope.project,
-        metadata=dict(memory.metadata),
-    )
+def resource(record: Resource, *, reused: bool = False) -> dict[str, Any]:
+    return {
+        **{name: getattr(record, name) for name in ("name", "media_type", "sha256", "bytes", "chunks", "recorded_at")},
+        "resource_id": record.id,
+        "session_id": record.uri,
+        "uri": record.external_uri or record.uri,
+        "reused": reused,
+    }
 
 
-def add_response(session_id: str, result: Added) -> AddMessagesResponse:
-    return AddMessagesResponse(
-        session_id=session_id,
-        message_count=len(result.message_ids),
-        status="accumulated",
-        message_ids=list(result.message_ids),
-        stored=result.stored,
-        skipped=[
-            SkippedMessageResponse(index=each.index, reason=each.reason, id=each.message_id) for each in result.skipped
-        ],
-        replayed=result.replayed,
-    )
+def memory_page(page: Page) -> dict[str, Any]:
+    return {"memories": [memory(each) for each in page.items], "next_cursor": page.next_cursor}
 
 
-def preview(plan: ForgetPreview) -> ForgetResponse:
-    return ForgetResponse(
-        token=plan.token,
-        messages=plan.messages,
-        memories=plan.memories,
-        derived=plan.derived,
-        weakened=plan.weakened,
-        resources=plan.resources,
-        ids=list(plan.ids),
-        truncated=plan.truncated,
-    )
+def history(records: Sequence[Record]) -> dict[str, Any]:
+    return {"revisions": [memory(each) for each in records]}
 
 
-def forget_response(receipt: ForgetReceipt) -> ForgetReceiptResponse:
-    return ForgetReceiptResponse(
-        operation_id=receipt.operation_id,
-        messages=receipt.messages,
-        memories=receipt.memories,
-        revisions=receipt.revisions,
-        resources=receipt.resources,
-        tombstones=receipt.tombstones,
-        remaining=receipt.remaining,
-        scrubbed=receipt.scrubbed,
-        forgotten_at=receipt.forgotten_at.isoformat(),
-    )
-
-
-def resource(record: Resource, *, reused: bool = False) -> ResourceResponse:
-    return ResourceResponse(
-        resource_id=record.id,
-        session_id=record.uri,
-        uri=record.external_uri or record.uri,
-        name=record.name,
-        media_type=record.media_type,
-        sha256=record.sha256,
-        bytes=record.bytes,
-        chunks=record.chunks,
-        recorded_at=record.recorded_at.isoformat(),
-        reused=reused,
-    )
-
-
-def user(record: User) -> UserResponse:
-    return UserResponse(
-        user_id=record.id,
-        created_at=record.created_at.isoformat(),
-        rotated_at=iso(record.rotated_at),
-        revoked_at=iso(record.revoked_at),
-    )
+def resource_page(page: ResourcePage) -> dict[str, Any]:
+    return {"resources": [resource(each) for each in page.items], "next_cursor": page.next_cursor}

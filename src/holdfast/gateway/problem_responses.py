@@ -20,6 +20,7 @@ from holdfast.control.schemas import json_name
 from holdfast.domain.bindings import KEY_PATTERN
 from holdfast.domain.contract import CURSOR_PATTERN
 from holdfast.gateway.edge.problem_json import phrase, problem_body
+from holdfast.wire import PROBLEMS, field_path
 
 log = logging.getLogger("holdfast.gateway")
 
@@ -127,7 +128,6 @@ _HERE = {
     "project": "project_id",
     "subject": "user_id",
     "conversation": "session_id",
-    "sender": "sender_id",
     "memory_id": "id",
     "presented_key": "user_key",
     "record_id": "id",
@@ -162,15 +162,10 @@ def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str
 def _format_location(loc: Sequence[str | int]) -> str:
     """Format a location such as `messages[0].timestamp`, as the caller wrote it."""
     kinds = {"body", "query", "path", "header", "cookie"}
-    parts = list(loc[1:]) if loc and loc[0] in kinds else list(loc)
+    parts = loc[1:] if loc and loc[0] in kinds else loc
     if not parts:
         return str(loc[0]) if loc else "body"
-    path = ""
-    for part in parts:
-        if part == _OF_A_NAME:
-            continue
-        path += f"[{part}]" if isinstance(part, int) else f".{part!s:.60}" if path else f"{part!s:.60}"
-    return path
+    return field_path([part for part in parts if part != _OF_A_NAME])
 
 
 _OF_A_NAME = "[key]"  # pydantic appends this if a mapping's key is invalid
@@ -179,15 +174,10 @@ _PATTERNS = {
     CURSOR_PATTERN: "is malformed; pass on the `next_cursor` of a page unchanged",
 }
 _PROBLEMS = {
+    **PROBLEMS,
     "extra_forbidden": "is not a field of this request; leave it out",
-    "missing": "is missing",
-    "int_type": "expected a whole number",
-    "string_type": "expected text",
     "list_type": "expected a list",
-    "dict_type": "expected an object",
     "model_attributes_type": "expected an object",
-    "bool_type": "expected true or false",
-    "float_type": "expected a number",
 }
 
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi import APIRouter, Form, Path, Request
 from starlette.responses import Response
 
 from holdfast.errors import InvalidDocument
 from holdfast.gateway import presenters
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.control.verb_routes import VerbRoute, add_routes
 from holdfast.gateway.headers import IdempotencyKey
-from holdfast.gateway.memories import Cursor, InApp
+from holdfast.gateway.memories import PAGE, USERS
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import (
-    MAX_PAGE,
     ExternalResourceRequest,
     ForgetReceiptResponse,
     ResourceListResponse,
@@ -32,59 +32,39 @@ _REUSED: dict[int | str, dict[str, Any]] = {
 }
 
 
+_ONE = {"resource_id": (ResourceId, ...)}
+_ROUTES = (
+    VerbRoute(
+        "GET", "", "resources", callers=USERS, model=ResourceListResponse, view=presenters.resource_page, fields=PAGE,
+    ),
+    VerbRoute(
+        "GET", "/{resource_id}", "resource", (404,),
+        callers=USERS, model=ResourceResponse, view=presenters.resource, fields=_ONE,
+    ),
+    VerbRoute(
+        "DELETE", "/{resource_id}", "delete_resource", (404,),
+        callers=USERS, model=ForgetReceiptResponse, fields=_ONE,
+    ),
+)  # fmt: skip
+
+
 def router(auth: Authenticator, config: GatewayConfig) -> APIRouter:
     routes = APIRouter(prefix="/resources", tags=["resources"], route_class=StrictRoute)
     _add_upload_routes(routes, auth, config)
-
-    @routes.get("", **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def list_resources(
-        request: Request,
-        app_id: InApp = "default",
-        project_id: InApp = "default",
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
-        cursor: Cursor = None,
-    ) -> ResourceListResponse:
-        """List this user's resources, newest first."""
-        caller = await auth.user(request)
-        page = await caller.memory.resources(limit=limit, cursor=cursor, **caller.where(app_id, project_id))
-        return ResourceListResponse(
-            resources=[presenters.resource(each) for each in page.items], next_cursor=page.next_cursor
-        )
-
-    @routes.get("/{resource_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
-    async def get_resource(
-        request: Request, resource_id: ResourceId, app_id: InApp = "default", project_id: InApp = "default"
-    ) -> ResourceResponse:
-        """Describe a resource. The file itself is not stored: its text is in its chunks."""
-        caller = await auth.user(request)
-        return presenters.resource(await caller.memory.resource(resource_id, **caller.where(app_id, project_id)))
-
-    @routes.delete("/{resource_id}", **allow(AccessRule.USER), responses=refusals(401, 404, 422))
-    async def delete_resource(
-        request: Request,
-        resource_id: ResourceId,
-        app_id: InApp = "default",
-        project_id: InApp = "default",
-        idempotency_key: IdempotencyKey = None,
-    ) -> ForgetReceiptResponse:
-        """Forget a resource and all its chunks."""
-        caller = await auth.user(request)
-        where = caller.where(app_id, project_id)
-        return presenters.forget_response(
-            await caller.memory.delete_resource(resource_id, idempotency_key=idempotency_key, **where)
-        )
-
+    add_routes(routes, auth, _ROUTES)
     return routes
 
 
 def _add_upload_routes(routes: APIRouter, auth: Authenticator, config: GatewayConfig) -> None:
-    @routes.post("", status_code=201, **allow(AccessRule.USER), responses={**_REUSED, **refusals(400, 401, 413, 422)})
+    created: dict[str, Any] = {"status_code": 201, "response_model": ResourceResponse, **allow(AccessRule.USER)}
+
+    @routes.post("", **created, responses={**_REUSED, **refusals(400, 401, 413, 422)})
     async def add_resource(
         request: Request,
         response: Response,
         body: Annotated[UploadRequest, Form(media_type="multipart/form-data")],
         idempotency_key: IdempotencyKey = None,
-    ) -> ResourceResponse:
+    ) -> dict[str, Any]:
         """Upload a document. Its text is searchable when this call returns."""
         caller = await auth.user(request, body.user_id, body.user_key)
         if (sent := len((await request.form()).getlist("file"))) > 1:
@@ -105,10 +85,10 @@ def _add_upload_routes(routes: APIRouter, auth: Authenticator, config: GatewayCo
         response.status_code = 200 if added.reused else 201
         return presenters.resource(added.resource, reused=added.reused)
 
-    @routes.post("/external", status_code=201, **allow(AccessRule.USER), responses={**_REUSED, **refusals(401, 422)})
+    @routes.post("/external", **created, responses={**_REUSED, **refusals(401, 422)})
     async def add_external_resource(
         request: Request, response: Response, body: ExternalResourceRequest, idempotency_key: IdempotencyKey = None
-    ) -> ResourceResponse:
+    ) -> dict[str, Any]:
         """Make an external document searchable. Results contain its URI, which is never fetched."""
         caller = await auth.user(request, body.user_id, body.user_key)
         with _rename_document_field("text"):

@@ -5,14 +5,18 @@ Unknown fields are refused by name, and types are not coerced: a number in quote
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import UploadFile
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 
-from holdfast.control.schemas import RequestModel, ResponseModel
+from holdfast.control.schemas import RequestModel, ResponseModel, request_field
+from holdfast.domain.arguments import arguments_of
 from holdfast.domain.checks import MAX_METADATA_ENTRIES
+from holdfast.domain.memory import Plane
 from holdfast.domain.scope import MAX_PART_CHARS
+from holdfast.domain.search import SearchOptions
 
 CHAT = "chat:"
 RESOURCE = "resource:"
@@ -64,16 +68,22 @@ ChatSession = Annotated[
     AfterValidator(chat_session),
     Field(examples=["chat:42"]),
 ]
+# A time in ISO 8601, from a datetime.
+Time = Annotated[str, BeforeValidator(datetime.isoformat)]
 Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), AfterValidator(known_session)]
+
+UserKey = Annotated[str, StringConstraints(min_length=1, max_length=512)]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=80)]
+Text = Annotated[str, StringConstraints(min_length=1)]
+Planes = Annotated[list[Annotated[Plane, Field(strict=False)]], Field(max_length=len(Plane))]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
 
 class SignedRequest(RequestModel):
     """The user and the user's key; the key may be in the Authorization header instead."""
 
     user_id: Name | None = Field(default=None, description="Required if the key is in the body.")
-    user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
-        default=None, description="Or `Authorization: Bearer uk_…`."
-    )
+    user_key: UserKey | None = Field(default=None, description="Or `Authorization: Bearer uk_…`.")
     app_id: Name = "default"
     project_id: Name = "default"
 
@@ -83,9 +93,7 @@ class SignedRequest(RequestModel):
 
 class CreateUserRequest(RequestModel):
     user_id: Name
-    user_key: Annotated[str, StringConstraints(min_length=1, max_length=512)] | None = Field(
-        default=None, description="The current key of an existing user."
-    )
+    user_key: UserKey | None = Field(default=None, description="The current key of an existing user.")
 
 
 class UserKeyResponse(ResponseModel):
@@ -96,14 +104,14 @@ class UserKeyResponse(ResponseModel):
 
 
 class UserResponse(ResponseModel):
-    user_id: str
-    created_at: str
-    rotated_at: str | None
-    revoked_at: str | None
+    user_id: str = Field(validation_alias="id")
+    created_at: Time
+    rotated_at: Time | None
+    revoked_at: Time | None
 
 
 class UserListResponse(ResponseModel):
-    users: list[UserResponse]
+    users: list[UserResponse] = Field(validation_alias="items")
     next_cursor: str | None
 
 
@@ -114,7 +122,7 @@ class MessageRequest(RequestModel):
     sender_id: Name
     role: SenderRole
     timestamp: Millis = Field(description="When the message was said, in milliseconds since 1970, UTC.")
-    content: Annotated[str, StringConstraints(min_length=1)]
+    content: Text
     metadata: Annotated[dict[str, str], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
         default=None, description="Texts by name, stored with the message and returned with it."
     )
@@ -128,7 +136,7 @@ class AddMessagesRequest(SignedRequest):
 class SkippedMessageResponse(ResponseModel):
     index: int
     reason: str
-    id: str | None
+    id: str | None = Field(validation_alias="message_id")
 
 
 class AddMessagesResponse(ResponseModel):
@@ -153,10 +161,18 @@ class FlushResponse(ResponseModel):
     message_count: int
 
 
-class SearchRequest(SignedRequest):
+# Options of a search with the names and types of the library's own.
+SEARCH_OPTIONS = ("sender", "role", "said_from", "said_to", "as_of", "valid_at", "min_score")
+_options: dict[str, Any] = {
+    each.name: request_field(each) for each in arguments_of(SearchOptions) if each.name in SEARCH_OPTIONS
+}
+_OptionsRequest: Any = create_model("SearchOptionsRequest", __base__=SignedRequest, **_options)
+
+
+class SearchRequest(_OptionsRequest):  # type: ignore[misc]
     """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
-    query: Annotated[str, StringConstraints(min_length=1)]
+    query: Text
     conversation_id: Annotated[Name, AfterValidator(bare_conversation)] | None = None
     scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = Field(default=["current_chat", "resources"])
     method: Method = "hybrid"
@@ -168,6 +184,7 @@ class SearchRequest(SignedRequest):
         default=None,
         description="On session_id, sender_id and timestamp: a value, or eq, ne, gt, gte, lt, lte, in; AND, OR.",
     )
+    planes: Planes | None = Field(default=None, description="Only memories of these planes.")
     include_profile: bool | None = None
     enable_llm_rerank: bool | None = None
 
@@ -200,13 +217,13 @@ class MemoryResponse(ResponseModel):
     sender_id: str | None
     role: str | None
     timestamp: int
-    recorded_at: str
+    recorded_at: Time
     plane: str | None
     trust: str | None
     status: str | None
-    valid_from: str | None
-    valid_until: str | None
-    superseded_at: str | None
+    valid_from: Time | None
+    valid_until: Time | None
+    superseded_at: Time | None
     reason: str | None
     resource_uri: str | None
     evidence: list[str]
@@ -224,23 +241,13 @@ class HistoryResponse(ResponseModel):
     revisions: list[MemoryResponse]
 
 
-class OverrideRequest(RequestModel):
-    text: Annotated[str, StringConstraints(min_length=1)]
-    reason: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] | None = None
-
-
 class ForgetRequest(SignedRequest):
     """Send exactly one of `ids`, `session_id` and `everything`. Without `token`, the call is a preview."""
 
-    ids: (
-        Annotated[
-            list[Annotated[str, StringConstraints(min_length=1, max_length=80)]], Field(min_length=1, max_length=1_000)
-        ]
-        | None
-    ) = None
+    ids: Annotated[list[Id], Field(min_length=1, max_length=1_000)] | None = None
     session_id: Session | None = None
     everything: bool = Field(default=False, description="All of this user's memory in this app and project.")
-    token: Annotated[str, StringConstraints(min_length=1, max_length=80)] | None = None
+    token: Id | None = None
 
 
 class ForgetReceiptResponse(ResponseModel):
@@ -254,7 +261,7 @@ class ForgetReceiptResponse(ResponseModel):
     tombstones: int
     remaining: int
     scrubbed: bool
-    forgotten_at: str
+    forgotten_at: Time
 
 
 class ForgetResponse(ResponseModel):
@@ -283,7 +290,7 @@ class ResourceResponse(ResponseModel):
     sha256: str
     bytes: int
     chunks: int
-    recorded_at: str
+    recorded_at: Time
     status: Literal["extracted"] = "extracted"
     reused: bool = False
 
@@ -306,7 +313,7 @@ class ExternalResourceRequest(SignedRequest):
     """A document stored elsewhere. The request contains its text: nothing is ever fetched."""
 
     uri: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
-    text: Annotated[str, StringConstraints(min_length=1)]
+    text: Text
     name: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
 

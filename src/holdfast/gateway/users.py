@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from holdfast.domain.access import Action
-from holdfast.domain.scope import MAX_PART_CHARS, Scope
+from holdfast.domain.scope import Scope
 from holdfast.errors import Unauthenticated
-from holdfast.gateway import presenters
-from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow, key_of
+from holdfast.gateway.control.verb_routes import Callers, VerbRoute, add_routes
 from holdfast.gateway.headers import IdempotencyKey
-from holdfast.gateway.memories import Cursor
+from holdfast.gateway.memories import PAGE
 from holdfast.gateway.problem_responses import refusals
-from holdfast.gateway.schemas import MAX_PAGE, CreateUserRequest, UserKeyResponse, UserListResponse, UserResponse
+from holdfast.gateway.schemas import CreateUserRequest, UserKeyResponse, UserListResponse, UserResponse
 from holdfast.gateway.strict_route import StrictRoute
 from holdfast.runtime.users import CreateUser
 
 _WHO = "this needs the operator's token, as `Authorization: Bearer …`; or, for an existing user, its current key"
-UserId = Annotated[str, Path(min_length=1, max_length=MAX_PART_CHARS)]
+
+
+async def _find_space(auth: Authenticator, request: Request, values: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    return (await auth.operator(request)).memory, {}
+
+
+_OPERATORS = Callers(AccessRule.OPERATOR, _find_space, {})
+_ROUTES = (
+    VerbRoute("GET", "", "users", callers=_OPERATORS, model=UserListResponse, fields=PAGE, without=("kind",)),
+    VerbRoute(
+        "DELETE", "/{user_id:path}", "revoke_user", (404,), callers=_OPERATORS, model=UserResponse, without=("kind",)
+    ),
+)
 
 
 def router(auth: Authenticator) -> APIRouter:
@@ -47,7 +60,7 @@ def router(auth: Authenticator) -> APIRouter:
                 raise Unauthenticated(_WHO) from None
             response.status_code = 200
             return UserKeyResponse(user_id=known.user_id)
-        presented = None if caller.proven else auth.key_of(request, body.user_key)
+        presented = None if caller.proven else key_of(request, body.user_key)
         issued = await caller.perform(
             Action.CREATE_USER,
             lambda: CreateUser(Scope(caller.space), body.user_id, presented, caller.proven, idempotency_key),
@@ -56,19 +69,5 @@ def router(auth: Authenticator) -> APIRouter:
         response.headers["Cache-Control"] = "no-store"
         return UserKeyResponse(user_id=issued.user.id, user_key=issued.key)
 
-    @routes.get("", **allow(AccessRule.OPERATOR), responses=refusals(401, 403, 422))
-    async def list_users(
-        request: Request, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50, cursor: Cursor = None
-    ) -> UserListResponse:
-        """List all users by id, without their keys."""
-        caller = await auth.operator(request)
-        page = await caller.memory.users(limit=limit, cursor=cursor)
-        return UserListResponse(users=[presenters.user(each) for each in page.items], next_cursor=page.next_cursor)
-
-    @routes.delete("/{user_id:path}", **allow(AccessRule.OPERATOR), responses=refusals(401, 403, 404, 422))
-    async def revoke_user(request: Request, user_id: UserId, idempotency_key: IdempotencyKey = None) -> UserResponse:
-        """Revoke a user's key. The user's memory stays. The operator's token can issue a new key."""
-        caller = await auth.operator(request)
-        return presenters.user(await caller.memory.revoke_user(user_id, idempotency_key=idempotency_key))
-
+    add_routes(routes, auth, _ROUTES)
     return routes

@@ -15,6 +15,7 @@ from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
 import holdfast
+from holdfast.control.json_views import own_docstring
 from holdfast.domain.access import Action, Actor
 from holdfast.gateway.strict_route import StrictRoute
 from holdfast.ports import Verb
@@ -46,7 +47,7 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
             methods=["POST"],
             name=f"verb_{name}",
             summary=f"Perform {name}",
-            description=(spoken.request_type.__doc__ or "").partition("\n\n")[0] if _has_docstring(spoken) else "",
+            description=(own_docstring(spoken.request_type) or "").partition("\n\n")[0],
             response_class=Response,
             responses={200: _json_content(responses_by_name[name])},
             openapi_extra={**extras, "requestBody": {"required": True, **_json_content(requests[name])}},
@@ -68,11 +69,6 @@ def _endpoint(spoken: WireVerb, perform: Perform) -> Callable[[Request], Awaitab
         return Response(spoken.answer.encode(result), media_type=_JSON)
 
     return endpoint
-
-
-def _has_docstring(spoken: WireVerb) -> bool:
-    """True if the class has a docstring of its own: a dataclass without one gets its signature."""
-    return not (spoken.request_type.__doc__ or "").startswith(f"{spoken.request_type.__name__}(")
 
 
 def _json_content(schema: Mapping[str, Any]) -> dict[str, Any]:

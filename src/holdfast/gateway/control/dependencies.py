@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import Field
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control.schemas import Part
 from holdfast.control_api import AsyncControlPlane
 from holdfast.domain.contract import CURSOR_PATTERN, DEFAULT_PAGE, MAX_CURSOR_CHARS, MAX_PAGE
+from holdfast.domain.users import MAX_SUBJECTS
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.strict_route import StrictRoute
@@ -28,6 +30,7 @@ Cursor = Annotated[
     ),
 ]
 PAGE = DEFAULT_PAGE
+Subjects = Annotated[list[Part], Field(max_length=MAX_SUBJECTS)]
 
 
 def _where(

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
-from holdfast.gateway.control.verb_routes import VerbRoute
+from fastapi import Request
+
+from holdfast.gateway.authentication import AccessRule, Authenticator
+from holdfast.gateway.control.dependencies import PAGE, CompanyId, Cursor, Limit, Subjects
+from holdfast.gateway.control.verb_routes import Callers, VerbRoute
 
 # Refusals of calls that an external provider may serve: bad gateway (down, or an invalid response) and timeout.
 _SERVED = (404, 409, 502, 504)
+
+
+async def _find_memory(auth: Authenticator, request: Request, values: dict[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    return (await auth.company(request, values.pop("company_id"))).memory, {}
+
+
+# Callers that manage the keys of a company's users, agents and operators. A key is returned once, when it is issued.
+_MANAGERS = Callers(AccessRule.COMPANY, _find_memory, {"company_id": (CompanyId, ...)})
+_KIND = Literal["user", "agent", "operator"]
+_ID = {"user_id": "id"}
+_SUBJECTS = {"subjects": (Subjects | None, None)}
 ROUTES: Mapping[str, tuple[VerbRoute, ...]] = {
     "bindings": (
         VerbRoute("GET", "/providers", "providers", many="providers"),
@@ -30,7 +46,7 @@ ROUTES: Mapping[str, tuple[VerbRoute, ...]] = {
         VerbRoute("POST", "/records/{record_id:path}/correct", "correct", _SERVED),
         VerbRoute("POST", "/forget", "forget", _SERVED, name="forget_records"),
         VerbRoute("GET", "/provider-jobs", "provider_jobs", _SERVED),
-        VerbRoute("POST", "/provider-jobs/{job_id}/retry", "retry_provider_job", _SERVED, in_query=True),
+        VerbRoute("POST", "/provider-jobs/{job_id}/retry", "retry_provider_job", _SERVED, body="none"),
     ),
     "operations": (
         VerbRoute("GET", "/operations", "operations"),
@@ -60,4 +76,22 @@ ROUTES: Mapping[str, tuple[VerbRoute, ...]] = {
         VerbRoute("PUT", "/costs/prices", "set_price"),
         VerbRoute("DELETE", "/costs/prices", "remove_price", (404,), 204),
     ),
-}
+    "credentials": (
+        VerbRoute(
+            "POST", "/credentials", "create_user", (409,), 201, "create_credential", _ID,
+            callers=_MANAGERS, fields={"kind": (_KIND, ...), **_SUBJECTS}, without=("presented_key",),
+        ),
+        VerbRoute(
+            "POST", "/credentials/{kind}/{id}/rotate", "rotate_user", (404,), 200, "rotate_credential", _ID,
+            callers=_MANAGERS, fields={"kind": (_KIND, ...), **_SUBJECTS}, body="optional",
+        ),
+        VerbRoute(
+            "GET", "/credentials", "users", (), 200, "list_credentials",
+            callers=_MANAGERS, fields={"kind": (_KIND, "agent"), "limit": (Limit, PAGE), "cursor": (Cursor, None)},
+        ),
+        VerbRoute(
+            "DELETE", "/credentials/{kind}/{id}", "revoke_user", (404,), 200, "revoke_credential", _ID,
+            callers=_MANAGERS, fields={"kind": (_KIND, ...)},
+        ),
+    ),
+}  # fmt: skip

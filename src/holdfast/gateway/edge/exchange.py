@@ -17,12 +17,13 @@ import re
 import time
 import traceback
 from collections.abc import MutableMapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.gateway.edge.problem_json import REQUEST_ID, Headers, problem_body
+from holdfast.gateway.edge.problem_json import REQUEST_ID, Headers, problem_response
 
 EXCHANGE = "holdfast.exchange"
 # Probes must work under overload and with any Host header. They reveal nothing.
@@ -61,62 +62,46 @@ class EdgeRefusal(HTTPException):
     """
 
 
-class Refusal:
-    """The error response to send."""
+class Refusal(NamedTuple):
+    """The error response to send. `hang_up`: close the connection after it."""
 
-    __slots__ = ("code", "detail", "hang_up", "headers", "status")
-
-    def __init__(self, status: int, code: str, detail: str, headers: Headers, hang_up: bool) -> None:
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.headers = headers
-        self.hang_up = hang_up
+    status: int
+    code: str
+    detail: str
+    headers: Headers = ()
+    hang_up: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class Exchange:
     """`status` is 0 until a response has started. `error` is the class name of an uncaught exception."""
 
-    __slots__ = (
-        "charged",
-        "complete",
-        "disconnected",
-        "error",
-        "given",
-        "has_body",
-        "id",
-        "method",
-        "path",
-        "rate_headers",
-        "received",
-        "refusal",
-        "scope",
-        "seconds",
-        "sent",
-        "span",
-        "started_at",
-        "status",
-    )
+    scope: MutableMapping[str, Any]
+    started_at: float = field(default_factory=time.perf_counter)
+    given: dict[bytes, bytes] = field(init=False)
+    id: str = field(init=False)
+    method: str = field(init=False)
+    path: str = field(init=False)
+    has_body: bool = field(init=False)
+    status: int = 0
+    complete: bool = False
+    disconnected: bool = False
+    received: int = 0
+    sent: int = 0
+    seconds: float = 0.0
+    refusal: Refusal | None = None
+    error: str | None = None
+    charged: bytes = b""
+    rate_headers: tuple[tuple[bytes, bytes], ...] = ()
+    span: Any = None
 
-    def __init__(self, scope: MutableMapping[str, Any]) -> None:
-        self.started_at = time.perf_counter()
-        self.scope = scope
+    def __post_init__(self) -> None:
+        scope = self.scope
         self.given = _pick_headers(scope["headers"])
         self.id = _to_request_id(self.given.get(b"x-request-id"))
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
+        self.method = scope["method"]
+        self.path = scope["path"]
         self.has_body = self.given.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in self.given
-        self.status = 0
-        self.complete = False
-        self.disconnected = False
-        self.received = 0
-        self.sent = 0
-        self.seconds = 0.0
-        self.refusal: Refusal | None = None
-        self.error: str | None = None
-        self.charged = b""
-        self.rate_headers: tuple[tuple[bytes, bytes], ...] = ()
-        self.span: Any = None
         scope[EXCHANGE] = self
         scope[REQUEST_ID] = self.id
 
@@ -191,18 +176,20 @@ class RequestMiddleware:
                 exchange.disconnected = True
             return message
 
-        async def sending(message: Message) -> None:
+        async def completing(message: Message) -> None:
             if message["type"] == "http.response.start":
-                if exchange.refusal is not None:
-                    return
                 exchange.status = message["status"]
                 message["headers"] = _complete_headers(exchange, message.get("headers", ()))
-            elif not exchange.status:
-                return  # the body of a response that is not sent
             else:
                 exchange.sent += len(message.get("body", b""))
                 exchange.complete = not message.get("more_body", False)
             await send(message)
+
+        async def sending(message: Message) -> None:
+            # After a refusal, no other response is started; a body is sent only if its start was.
+            starts = message["type"] == "http.response.start"
+            if (starts and exchange.refusal is None) or (not starts and exchange.status):
+                await completing(message)
 
         try:
             await self._app(scope, receiving, sending)
@@ -210,11 +197,10 @@ class RequestMiddleware:
             pass  # the response is sent below
         except Exception as error:  # noqa: BLE001
             self._record_error(exchange, error)
-        if exchange.refusal is not None and not exchange.status:
-            await self._refuse(exchange, receive, send)
-        elif exchange.error is not None and not exchange.status:
+        if exchange.error is not None and not exchange.status:
             exchange.refuse(500, "internal_error", f"internal error; the log has the details under {exchange.id}")
-            await self._refuse(exchange, receive, send)
+        if exchange.refusal is not None and not exchange.status:
+            await self._refuse(exchange.scope, exchange.refusal, receive, completing)
         # The server cuts off a response that was started but cannot be finished, so that it is not taken for complete.
 
     def _record_error(self, exchange: Exchange, error: Exception) -> None:
@@ -225,34 +211,18 @@ class RequestMiddleware:
         places = [f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
         log.error("a request failed", extra={"fields": {"id": exchange.id, "error": exchange.error, "frames": places}})
 
-    async def _refuse(self, exchange: Exchange, receive: Receive, send: Send) -> None:
-        refusal = exchange.refusal
-        assert refusal is not None
-        media_type, body = problem_body(exchange.scope, refusal.status, refusal.code, refusal.detail)
-        headers = [
-            (b"content-type", media_type),
-            (b"content-length", str(len(body)).encode("ascii")),
-            *refusal.headers,
-        ]
-        if refusal.hang_up:
-            headers.append((b"connection", b"close"))
-        exchange.status = refusal.status
-        await send(
-            {
-                "type": "http.response.start",
-                "status": refusal.status,
-                "headers": _complete_headers(exchange, headers),
-            }
-        )
-        if exchange.method == "HEAD":
-            body = b""
-        exchange.sent = len(body)
-        if refusal.hang_up:
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-            await _linger(receive)
-            body = b""
-        await send({"type": "http.response.body", "body": body})
-        exchange.complete = True
+    async def _refuse(self, scope: Scope, refusal: Refusal, receive: Receive, send: Send) -> None:
+        async def lingering(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                await send({**message, "more_body": True})
+                await _linger(receive)
+                message["body"] = b""
+            await send(message)
+
+        status, code, detail, headers, hang_up = refusal
+        if hang_up:
+            headers = (*headers, (b"connection", b"close"))
+        await problem_response(scope, lingering if hang_up else send, status, code, detail, headers)
 
     async def _pass_through(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":

@@ -22,6 +22,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,14 +43,12 @@ _LENGTH_DIGITS = 18
 _ALWAYS = PROBES | {"/metrics"}
 
 
+@dataclass(slots=True)
 class TokenBucket:
     """A token bucket: the tokens that were left at the time `at`."""
 
-    __slots__ = ("at", "tokens")
-
-    def __init__(self, tokens: float, at: float) -> None:
-        self.tokens = tokens
-        self.at = at
+    tokens: float
+    at: float
 
 
 class RateLimiter:

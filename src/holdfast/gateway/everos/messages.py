@@ -17,8 +17,7 @@ from starlette.exceptions import HTTPException
 from holdfast.domain.checks import MAX_METADATA_CHARS
 from holdfast.domain.transcript import Draft, Message, Role
 from holdfast.errors import AccessDenied, InvalidInput
-from holdfast.gateway.everos.schemas import EverosToolCall, MessageItem, UnprocessedMessage, moment_of
-from holdfast.gateway.everos.timestamps import format_time
+from holdfast.gateway.everos.schemas import EverosToolCall, MessageItem, UnprocessedMessage, format_time, moment_of
 
 _NAME, _CALLS, _ANSWERS, _SAID = "sender_name", "tool_calls", "tool_call_id", "content_chars"
 

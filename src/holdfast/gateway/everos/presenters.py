@@ -13,8 +13,7 @@ from typing import Any
 
 from holdfast.domain.memory import Plane
 from holdfast.domain.results import Hit, HitKind
-from holdfast.gateway.everos.schemas import AtomicFact, Episode, FoundEpisode, conversation_of
-from holdfast.gateway.everos.timestamps import format_time
+from holdfast.gateway.everos.schemas import AtomicFact, Episode, FoundEpisode, conversation_of, format_time
 from holdfast.gateway.schemas import RESOURCE
 
 _SUMMARY_CHARS = 200

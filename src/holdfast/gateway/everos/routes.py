@@ -34,13 +34,11 @@ from holdfast.gateway.everos.schemas import (
     SearchData,
     SearchInput,
     UnprocessedMessage,
-    conversation_of,
     problem_of,
 )
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import MAX_TOP_K, RESOURCE
-from holdfast.inputs import ScopeKwargs
 from holdfast.runtime.browse import MAX_OFFSET
 from holdfast.runtime.search import to_hit
 
@@ -78,14 +76,15 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
             idempotency_key=idempotency_key,
             # Makes it searchable by session id, like an uploaded resource.
             source=session if session.startswith(RESOURCE) else None,
-            **_where(caller, body, session),
+            **caller.where(body.app_id, body.project_id, session),
         )
         return _to_envelope(request, AddData(message_count=len(body.messages), status="accumulated"))
 
     async def flush(request: Request, body: FlushInput, idempotency_key: IdempotencyKey = None) -> Envelope[FlushData]:
         """Seal the messages added since the last flush, and extract facts from them."""
         caller = await auth.user(request)
-        found = await caller.memory.flush(idempotency_key=idempotency_key, **_where(caller, body, body.session_id))
+        where = caller.where(body.app_id, body.project_id, body.session_id)
+        found = await caller.memory.flush(idempotency_key=idempotency_key, **where)
         return _to_envelope(request, FlushData(status="extracted" if found.messages else "no_extraction"))
 
     async def search(request: Request, body: SearchInput) -> Envelope[SearchData]:
@@ -102,7 +101,7 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
             radius=body.radius,
             min_score=body.min_score,
             condition=condition,
-            **_where(caller, body),
+            **caller.where(body.app_id, body.project_id),
         )
         sessions = SessionNames(body.filters)
         episodes = [presenters.found_episode(each, sessions) for each in hits]
@@ -120,7 +119,7 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
             offset=min((body.page - 1) * body.page_size, MAX_OFFSET),
             limit=body.page_size,
             condition=condition,
-            **_where(caller, body),
+            **caller.where(body.app_id, body.project_id),
         )
         sessions = SessionNames(body.filters)
         episodes = [presenters.episode(to_hit(each, 0.0), sessions) for each in found.items]
@@ -143,19 +142,11 @@ async def _unprocessed_messages(
     session = filters.get("session_id")
     if not isinstance(session, str) or problem_of(session) is not None:
         return []
-    page = await caller.memory.list(
-        kind="message", unsealed=True, limit=MOST_UNPROCESSED, **_where(caller, body, session)
-    )
+    where = caller.where(body.app_id, body.project_id, session)
+    page = await caller.memory.list(kind="message", unsealed=True, limit=MOST_UNPROCESSED, **where)
     # This user cannot flush messages that the space shares under the same name.
     own = [each for each in page.items if isinstance(each, Message) and each.scope.subject == caller.user_id]
     return [to_unprocessed_message(each, session) for each in reversed(own)]
-
-
-def _where(caller: Caller, body: EverosScopedRequest, session_id: str | None = None) -> ScopeKwargs:
-    where: ScopeKwargs = {"subject": caller.user_id, "app": body.app_id, "project": body.project_id}
-    if session_id is not None:
-        where["conversation"] = conversation_of(session_id)
-    return where
 
 
 def _to_envelope(request: Request, data: T) -> Envelope[T]:

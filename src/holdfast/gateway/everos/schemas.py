@@ -5,7 +5,7 @@ Unknown fields are ignored, as its clients expect. Types are not coerced.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -41,6 +41,15 @@ def moment_of(timestamp: int) -> datetime:
     if not 0 < millis <= _LAST_MS:
         raise ValueError("must be milliseconds since 1970, such as 1780000000000")
     return from_micros(millis * 1_000)
+
+
+def format_time(moment: datetime) -> str:
+    """Format in UTC, as 2026-05-28T11:30:36.125Z."""
+    return (
+        moment.astimezone(UTC)
+        .isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
+        .replace("+00:00", "Z")
+    )
 
 
 def _timestamp(value: int) -> int:
