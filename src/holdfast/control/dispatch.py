@@ -78,13 +78,10 @@ async def _call_external(
         except (ProviderError, SecretUnavailable) as error:
             failure = describe_provider_error(error, binding)
         else:
-            return record(answer)
+            call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
+            call.entry.touched = answer.touched
+            return answer
         raise failure
-
-    def record(answer: ValidatedResponse[T]) -> ValidatedResponse[T]:
-        call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
-        call.entry.touched = answer.touched
-        return answer
 
     def settle(transaction: Transaction, answer: ValidatedResponse[T]) -> None:
         named = call.attribution.binding

@@ -80,14 +80,14 @@ class EmitHook(CompanyRequest, CompositeRequest[EmittedHook]):
                 reader.deliveries.find_by_hook(each.delivery.to, self.hook_id, self.scope) for each in deliveries
             ]
         )
+        new: list[NewDelivery] = []
+        before: list[Delivery] = []
         for each, known in zip(deliveries, existing, strict=True):
             _check_same(each.delivery, known)
-        new = [each for each, known in zip(deliveries, existing, strict=True) if _needs_delivery(each.delivery, known)]
-        before = [
-            known
-            for each, known in zip(deliveries, existing, strict=True)
-            if known is not None and not _needs_delivery(each.delivery, known)
-        ]
+            if known is None or _needs_delivery(each.delivery, known):
+                new.append(each)
+            else:
+                before.append(known)
         if not new:
             call.attribute(asked=False)
             return EmittedHook(call.operation_id, tuple(before), repeated=True)

@@ -193,7 +193,7 @@ class RecallTranslation(_QueryTranslation[RecallMemory]):
 
 class GetTranslation(Translation[Get, Snippet | None]):
     def unsupported_reason(self) -> str | None:
-        return None if self.verb.as_of is None else "as_of is not supported there"
+        return post_filter.unsupported_field(self.verb, "as_of")
 
     async def ask(self, adapter: FullAdapter) -> Any:
         return await adapter.get(self.handle(self.verb.record_id), self.verb.scope)
@@ -210,9 +210,8 @@ class GetTranslation(Translation[Get, Snippet | None]):
 class ListTranslation(Translation[List, ListPage]):
     def unsupported_reason(self) -> str | None:
         wanted = self.verb.wanted
-        for name in ("sender", "source", "as_of", "valid_at"):
-            if getattr(wanted, name) is not None:
-                return f"{name} is not supported there"
+        if problem := post_filter.unsupported_field(wanted, "sender", "source", "as_of", "valid_at"):
+            return problem
         return "unsealed is not supported there" if wanted.unsealed else None
 
     async def ask(self, adapter: FullAdapter) -> Any:
@@ -279,10 +278,7 @@ class CorrectTranslation(Translation[Correct, RecordHandle]):
 
     def unsupported_reason(self) -> str | None:
         checked_text(self.verb.text, "text", max_chars=MAX_CONTENT_CHARS)
-        for name in ("expected_revision", "validity", "evidence"):
-            if getattr(self.verb, name) is not None:
-                return f"{name} is not supported there"
-        return None
+        return post_filter.unsupported_field(self.verb, "expected_revision", "validity", "evidence")
 
     async def ask(self, adapter: FullAdapter) -> Any:
         verb = self.verb
@@ -307,10 +303,7 @@ class ForgetTranslation(Translation[Forget, ForgetResult]):
             return "records can be forgotten there only by their ids"
         if len(verb.target.ids) > MAX_HANDLES:
             return f"at most {MAX_HANDLES} records can be forgotten there per call"
-        for name in ("token", "expected_revision"):
-            if getattr(verb, name) is not None:
-                return f"{name} is not supported there"
-        return None
+        return post_filter.unsupported_field(verb, "token", "expected_revision")
 
     def _handles(self) -> tuple[RecordHandle, ...]:
         return tuple(self.handle(each) for each in dict.fromkeys(self.verb.target.ids))
