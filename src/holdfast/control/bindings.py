@@ -130,7 +130,6 @@ class _BindingChange:
 
     seen: Binding
     config: Mapping[str, Any] | None
-    now: datetime
     core: Core
     grant: Grant
 
@@ -159,7 +158,7 @@ class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
             _check_may_configure(grant, provider)
             config = validate_config(require_providers(core), provider, self.config)
             timeout_of(replace(seen, config=config))
-        return _BindingChange(seen, config, core.clock.now(), core, grant)
+        return _BindingChange(seen, config, core, grant)
 
     def apply(self, transaction: Transaction, prepared: _BindingChange) -> Binding:
         there = _require_binding(transaction, self.key)
@@ -178,12 +177,8 @@ class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
         )
         if changed == there:
             return there
-        changed = replace(
-            changed,
-            revision=there.revision + 1,
-            created_at=there.created_at or prepared.now,
-            updated_at=prepared.now,
-        )
+        now = prepared.core.clock.now()
+        changed = replace(changed, revision=there.revision + 1, created_at=there.created_at or now, updated_at=now)
         transaction.bindings.replace(changed)
         for kind, details in _change_events(there, changed):
             transaction.events.append(activity_event(prepared.core, prepared.grant, kind, self.key, details))
