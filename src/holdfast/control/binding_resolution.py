@@ -27,9 +27,14 @@ async def resolve_for_call(call: Call, key: str | None) -> Binding:
     found = await call.read_optimistic(
         (scope.space, scope.agent, key), lambda reader: read_resolution(reader, scope, key)
     )
+    attribute_binding(call, found)
+    return found.usable()
+
+
+def attribute_binding(call: Call, found: Resolution) -> None:
+    """Name the binding that was found in the call's operation row."""
     if found.binding is not None:
         call.attribute(binding=found.binding.key, provider=found.binding.provider)
-    return found.usable()
 
 
 def require_providers(core: Core) -> Providers:

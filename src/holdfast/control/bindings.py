@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from holdfast.control import validation
 from holdfast.control.binding_resolution import read_resolution, require_provider, require_providers
-from holdfast.control.company_requests import CompanyRead, CompanyWrite, check_request
+from holdfast.control.company_requests import CompanyRead, CompanyRequest, CompanyWrite, log_change
 from holdfast.control.dispatch import timeout_of
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
@@ -25,7 +25,7 @@ from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
 from holdfast.domain.operations import Attribution
-from holdfast.domain.scope import Part, Scope
+from holdfast.domain.scope import Part
 from holdfast.domain.secret_references import check_references
 from holdfast.errors import (
     AccessDenied,
@@ -64,19 +64,14 @@ Config = Annotated[Mapping[str, Any], Rule(validation.check_data, "JSON")]
 Hooks = Annotated[Mapping[HookKind, bool], Rule(_check_hooks, "KIND=on|off")]
 
 
-class _BindingWrite(Write[P, R]):
+class _BindingWrite(CompanyRequest, Write[P, R]):
     """A change of one binding. A repeated call builds its result again, so no part of it is stored."""
 
     __slots__ = ()
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
-    whole_company: ClassVar[bool] = True
-    key: str
-
-    def __post_init__(self) -> None:
-        check_request(self)
 
     def attribution(self) -> Attribution:
-        return Attribution(binding=self.key)
+        return Attribution(binding=self.key)  # type: ignore[attr-defined]
 
     def replay_state(self, result: R) -> dict[str, Any]:
         return {}
@@ -89,7 +84,6 @@ class _BindingWrite(Write[P, R]):
 class CreateBinding(_BindingWrite[tuple[Binding, Event], Binding]):
     """Create a binding to a provider; `BindingExists` if the key is taken."""
 
-    scope: Scope
     key: Annotated[Key, "The key of the new binding."]
     provider: ProviderKey
     config: Annotated[
@@ -136,7 +130,6 @@ class _BindingChange:
 
     seen: Binding
     config: Mapping[str, Any] | None
-    now: datetime
     core: Core
     grant: Grant
 
@@ -145,7 +138,6 @@ class _BindingChange:
 class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
     """Change a binding: replace its configuration, switch single hooks, enable or disable it."""
 
-    scope: Scope
     key: Key
     config: Annotated[Config | None, "Replaces the whole configuration."] = None
     hooks: Annotated[Hooks | None, "Switches the hooks that it names."] = None
@@ -154,7 +146,7 @@ class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
     idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        check_request(self)
+        CompanyRequest.__post_init__(self)
         if self.config is None and self.hooks is None and self.enabled is None:
             raise InvalidInput("changes", "there is nothing to change; give config, hooks or enabled")
 
@@ -166,7 +158,7 @@ class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
             _check_may_configure(grant, provider)
             config = validate_config(require_providers(core), provider, self.config)
             timeout_of(replace(seen, config=config))
-        return _BindingChange(seen, config, core.clock.now(), core, grant)
+        return _BindingChange(seen, config, core, grant)
 
     def apply(self, transaction: Transaction, prepared: _BindingChange) -> Binding:
         there = _require_binding(transaction, self.key)
@@ -185,12 +177,8 @@ class UpdateBinding(_BindingWrite[_BindingChange, Binding]):
         )
         if changed == there:
             return there
-        changed = replace(
-            changed,
-            revision=there.revision + 1,
-            created_at=there.created_at or prepared.now,
-            updated_at=prepared.now,
-        )
+        now = prepared.core.clock.now()
+        changed = replace(changed, revision=there.revision + 1, created_at=there.created_at or now, updated_at=now)
         transaction.bindings.replace(changed)
         for kind, details in _change_events(there, changed):
             transaction.events.append(activity_event(prepared.core, prepared.grant, kind, self.key, details))
@@ -207,7 +195,6 @@ class DeleteBinding(_BindingWrite[tuple[datetime, Event], None]):
     Its agents fall back to the default binding, if any.
     """
 
-    scope: Scope
     key: Key
     idempotency_key: IdempotencyKey | None = None
 
@@ -228,7 +215,6 @@ class DeleteBinding(_BindingWrite[tuple[datetime, Event], None]):
 class SetTarget(_BindingWrite[Event, Target]):
     """Bind a whole company (`target_id` is its own id) or one of its agents to a binding."""
 
-    scope: Scope
     kind: TargetKind
     target_id: Part
     key: Key
@@ -258,8 +244,6 @@ class ClearTarget(CompanyWrite[bool]):
     """Clear a target; True if there was one. An agent then uses the company's binding; a company has none."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     kind: TargetKind
     target_id: Part
     idempotency_key: IdempotencyKey | None = None
@@ -268,7 +252,6 @@ class ClearTarget(CompanyWrite[bool]):
         _check_target(self)
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> bool:
-        core, grant = prepared
         bound = {
             (target.kind, target.target_id): target.binding_key
             for target in transaction.bindings.targets((self.target_id,))
@@ -278,7 +261,7 @@ class ClearTarget(CompanyWrite[bool]):
             return False
         transaction.bindings.clear_target(self.kind, self.target_id)
         kind = EventKind.DEFAULT_CLEARED if self.kind is TargetKind.COMPANY else EventKind.AGENT_OVERRIDE_CLEARED
-        transaction.events.append(activity_event(core, grant, kind, key, {"target": self.target_id}))
+        log_change(transaction, prepared, kind, key, {"target": self.target_id})
         return True
 
     def replay_state(self, result: bool) -> dict[str, Any]:
@@ -292,64 +275,48 @@ class ClearTarget(CompanyWrite[bool]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListBindings(CompanyRead[None, BindingList]):
+class ListBindings(CompanyRead[BindingList]):
     """List bindings with their configurations, in which secrets are references."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
 
-    def apply(self, reader: Reader, prepared: None) -> BindingList:
+    def apply(self, reader: Reader, prepared: Core) -> BindingList:
         return BindingList(tuple(reader.bindings.find_all()), tuple(reader.bindings.targets()))
-
-    def record_count(self, result: BindingList) -> int:
-        return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)
-class GetBinding(CompanyRead[None, Binding]):
+class GetBinding(CompanyRead[Binding]):
     """Get one binding by its key."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     key: Key
 
     def attribution(self) -> Attribution:
         return Attribution(binding=self.key)
 
-    def apply(self, reader: Reader, prepared: None) -> Binding:
+    def apply(self, reader: Reader, prepared: Core) -> Binding:
         return _require_binding(reader, self.key)
 
 
 @dataclass(frozen=True, slots=True)
-class ListTargets(CompanyRead[None, tuple[Target, ...]]):
+class ListTargets(CompanyRead[tuple[Target, ...]]):
     """List the targets of all bindings: the company, then agents."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
 
-    def apply(self, reader: Reader, prepared: None) -> tuple[Target, ...]:
+    def apply(self, reader: Reader, prepared: Core) -> tuple[Target, ...]:
         return tuple(reader.bindings.targets())
-
-    def record_count(self, result: tuple[Target, ...]) -> int:
-        return len(result)
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveBinding(CompanyRead[Core, ResolvedBinding]):
+class ResolveBinding(CompanyRead[ResolvedBinding]):
     """Resolve the binding that serves a scope, disabled ones included, with the rule that chose it.
 
     Anyone who may act in the scope can ask.
     """
 
     action: ClassVar[Action] = Action.RESOLVE_BINDING
-    scope: Scope
     binding_key: Annotated[Key | None, "As if this binding were requested."] = None
-
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
 
     def apply(self, reader: Reader, prepared: Core) -> ResolvedBinding:
         found = read_resolution(reader, self.scope, self.binding_key)
@@ -369,21 +336,17 @@ class ResolveBinding(CompanyRead[Core, ResolvedBinding]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListProviders(CompanyRead[tuple[ProviderInfo, ...], tuple[ProviderInfo, ...]]):
+class ListProviders(CompanyRead[tuple[ProviderInfo, ...]]):
     """List the installed providers with their capabilities and configuration schemas."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
 
-    async def prepare(self, core: Core, grant: Grant) -> tuple[ProviderInfo, ...]:
-        return tuple(map(provider_info, require_providers(core).list_providers()))
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        require_providers(core).list_providers()  # those that are not loaded yet are loaded here, which may be slow
+        return core
 
-    def apply(self, reader: Reader, prepared: tuple[ProviderInfo, ...]) -> tuple[ProviderInfo, ...]:
-        return prepared
-
-    def record_count(self, result: tuple[ProviderInfo, ...]) -> int:
-        return len(result)
+    def apply(self, reader: Reader, prepared: Core) -> tuple[ProviderInfo, ...]:
+        return tuple(map(provider_info, require_providers(prepared).list_providers()))
 
 
 def provider_info(provider: Provider) -> ProviderInfo:
@@ -432,7 +395,7 @@ def validate_config(providers: Providers, provider: Provider, config: Mapping[st
 
 
 def _check_target(request: SetTarget | ClearTarget) -> None:
-    check_request(request)
+    CompanyRequest.__post_init__(request)
     if request.kind is TargetKind.COMPANY and request.target_id != request.scope.space:
         raise InvalidScope("target_id", "names another company; give the id of this company")
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar
 
-from holdfast.control import validation
-from holdfast.control.company_requests import CompanyPage, CompanyRead, check_request
+from holdfast.control.company_requests import CompanyPage, CompanyRead, CompanyWrite, log_change
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import GROUP, IdempotencyKey, text_rule, whole_number
@@ -29,35 +28,28 @@ from holdfast.domain.costs import (
     FinanceKind,
     Price,
 )
-from holdfast.domain.events import Event, EventKind
+from holdfast.domain.events import EventKind
 from holdfast.domain.ids import FinanceEventId
-from holdfast.domain.scope import Part, Scope
+from holdfast.domain.scope import Part
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.usage import DEFAULT_CURRENCY
 from holdfast.errors import NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.activity_events import activity_event
-from holdfast.runtime.gate import Core, Write
+from holdfast.runtime.gate import Core
 
 MAX_DESCRIPTION_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class SummarizeCosts(CompanyRead[None, CostSummary]):
+class SummarizeCosts(CompanyRead[CostSummary]):
     """Summarize the costs of calls by binding, agent, provider, model or UTC day; and flat fees by provider."""
 
     action: ClassVar[Action] = Action.READ_COSTS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     group: Annotated[CostGroup, "Sum by this."] = CostGroup.BINDING
     since: Since | None = None
     until: Until | None = None
 
-    def __post_init__(self) -> None:
-        CompanyRead.__post_init__(self)
-        validation.check_span(self.since, self.until)
-
-    def apply(self, reader: Reader, prepared: None) -> CostSummary:
+    def apply(self, reader: Reader, prepared: Core) -> CostSummary:
         lines = reader.costs.summary(self.group, self.since, self.until)
         fees = reader.costs.finance_summary(self.since, self.until)
         return CostSummary(self.group, self.since, self.until, tuple(lines), tuple(fees))
@@ -67,46 +59,34 @@ class SummarizeCosts(CompanyRead[None, CostSummary]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListCostEvents(CompanyPage[None, CostEventPage]):
+class ListCostEvents(CompanyPage[CostEventPage]):
     """List metered calls, newest first, each with its operation."""
 
     action: ClassVar[Action] = Action.READ_COSTS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     cursor: Cursor | None = None
     limit: PageLimit = DEFAULT_PAGE
 
-    def apply(self, reader: Reader, prepared: None) -> CostEventPage:
+    def apply(self, reader: Reader, prepared: Core) -> CostEventPage:
         return CostEventPage(*self._page(reader.costs.page(self._before(), self.limit + 1)))
 
 
 @dataclass(frozen=True, slots=True)
-class ListFinanceEvents(CompanyPage[None, FinanceEventPage]):
+class ListFinanceEvents(CompanyPage[FinanceEventPage]):
     """List flat fees and invoices, newest first by when they were recorded, not by when they were due."""
 
     action: ClassVar[Action] = Action.READ_COSTS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     cursor: Cursor | None = None
     limit: PageLimit = DEFAULT_PAGE
 
-    def apply(self, reader: Reader, prepared: None) -> FinanceEventPage:
+    def apply(self, reader: Reader, prepared: Core) -> FinanceEventPage:
         return FinanceEventPage(*self._page(reader.costs.finance_page(self._before(), self.limit + 1)))
 
 
-class _Fee(NamedTuple):
-    id: FinanceEventId
-    at: datetime
-    event: Event
-
-
 @dataclass(frozen=True, slots=True)
-class AddFinanceEvent(Write[_Fee, FinanceEvent]):
+class AddFinanceEvent(CompanyWrite[FinanceEvent]):
     """Record a flat fee or an invoice, which belongs to no single call. A credit is negative."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     kind: Annotated[FinanceKind, "The kind of fee."]
     description: Annotated[str, text_rule(MAX_DESCRIPTION_CHARS), "What it is for."]
     amount_micros: Annotated[int, whole_number(-MAX_FEE_MICROS, MAX_FEE_MICROS), "Millionths of the currency's unit."]
@@ -118,19 +98,13 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
     estimated: Annotated[bool, "Not billed yet."] = False
     idempotency_key: IdempotencyKey | None = None
 
-    def __post_init__(self) -> None:
-        check_request(self)
-
-    async def prepare(self, core: Core, grant: Grant) -> _Fee:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> FinanceEvent:
+        core = prepared[0]
         fee_id = FinanceEventId(core.ids.new(ids.FINANCE_EVENT))
-        details = {"kind": self.kind, "provider": self.provider, "binding": self.binding}
-        event = activity_event(core, grant, EventKind.FINANCE_ADDED, fee_id, details)
-        return _Fee(fee_id, self.occurred_at or core.clock.now(), event)
-
-    def apply(self, transaction: Transaction, prepared: _Fee) -> FinanceEvent:
-        event = self._build_event(prepared.id, prepared.at)
+        event = self._build_event(fee_id, self.occurred_at or core.clock.now())
         transaction.costs.add_finance(event)
-        transaction.events.append(prepared.event)
+        details = {"kind": self.kind, "provider": self.provider, "binding": self.binding}
+        log_change(transaction, prepared, EventKind.FINANCE_ADDED, fee_id, details)
         return event
 
     def _build_event(self, fee_id: FinanceEventId, at: datetime) -> FinanceEvent:
@@ -155,48 +129,33 @@ class AddFinanceEvent(Write[_Fee, FinanceEvent]):
         """Rebuild the event from this request: the digest proved that the two are the same."""
         return self._build_event(FinanceEventId(kept["id"]), from_micros(kept["at"]))
 
-    def record_count(self, result: FinanceEvent) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class ListPrices(CompanyRead[None, tuple[Price, ...]]):
+class ListPrices(CompanyRead[tuple[Price, ...]]):
     """List the prices per million tokens, by provider and model; `*` is any model of the provider."""
 
     action: ClassVar[Action] = Action.READ_COSTS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
 
-    def apply(self, reader: Reader, prepared: None) -> tuple[Price, ...]:
+    def apply(self, reader: Reader, prepared: Core) -> tuple[Price, ...]:
         return tuple(reader.costs.prices())
-
-    def record_count(self, result: tuple[Price, ...]) -> int:
-        return len(result)
 
 
 @dataclass(frozen=True, slots=True)
-class SetPrice(Write[Event, Price]):
+class SetPrice(CompanyWrite[Price]):
     """Set the price of a model's tokens for calls from now on, in millionths of the currency's unit."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     price: Annotated[Price, GROUP]
     idempotency_key: IdempotencyKey | None = None
 
-    def __post_init__(self) -> None:
-        check_request(self)
-
-    async def prepare(self, core: Core, grant: Grant) -> Event:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> Price:
         price = self.price
-        about = {"provider": price.provider, "model": price.model, "currency": price.currency}
-        return activity_event(core, grant, EventKind.PRICE_SET, _price_name(price.provider, price.model), about)
-
-    def apply(self, transaction: Transaction, prepared: Event) -> Price:
-        if self.price not in transaction.costs.prices():
-            transaction.costs.put_price(self.price)
-            transaction.events.append(prepared)
-        return self.price
+        if price not in transaction.costs.prices():
+            transaction.costs.put_price(price)
+            about = {"provider": price.provider, "model": price.model, "currency": price.currency}
+            name = _price_name(price.provider, price.model)
+            log_change(transaction, prepared, EventKind.PRICE_SET, name, about)
+        return price
 
     def replay_state(self, result: Price) -> dict[str, Any]:
         return {}
@@ -204,43 +163,28 @@ class SetPrice(Write[Event, Price]):
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Price:
         return self.price
 
-    def record_count(self, result: Price) -> int:
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class RemovePrice(Write[Event, None]):
+class RemovePrice(CompanyWrite[None]):
     """Delete the price of a provider's model; past estimates stay. `NotFound` if there was none."""
 
     action: ClassVar[Action] = Action.MANAGE_COSTS
-    whole_company: ClassVar[bool] = True
-    scope: Scope
     provider: Annotated[Part, "The provider."]
     model: Annotated[Part, "The model; * is any model of the provider."] = ANY_MODEL
     idempotency_key: IdempotencyKey | None = None
 
-    def __post_init__(self) -> None:
-        check_request(self)
-
-    async def prepare(self, core: Core, grant: Grant) -> Event:
-        about = {"provider": self.provider, "model": self.model}
-        return activity_event(core, grant, EventKind.PRICE_REMOVED, _price_name(self.provider, self.model), about)
-
-    def apply(self, transaction: Transaction, prepared: Event) -> None:
+    def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> None:
+        name = _price_name(self.provider, self.model)
         if not transaction.costs.remove_price(self.provider, self.model):
-            raise NotFound(
-                f"there is no price for {_price_name(self.provider, self.model)!r:.120} here; list the company's prices"
-            )
-        transaction.events.append(prepared)
+            raise NotFound(f"there is no price for {name!r:.120} here; list the company's prices")
+        about = {"provider": self.provider, "model": self.model}
+        log_change(transaction, prepared, EventKind.PRICE_REMOVED, name, about)
 
     def replay_state(self, result: None) -> dict[str, Any]:
         return {}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> None:
         return None
-
-    def record_count(self, result: None) -> int:
-        return 1
 
 
 def _price_name(provider: str, model: str) -> str:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.control import response_validation
-from holdfast.control.binding_resolution import read_resolution
-from holdfast.control.dispatch import call_provider
+from holdfast.control.binding_resolution import attribute_binding, read_resolution
+from holdfast.control.dispatch import Also, call_provider
+from holdfast.control.response_validation import validator
 from holdfast.domain.access import SYSTEM, Action, authorize
 from holdfast.domain.bindings import Binding, Resolution
-from holdfast.domain.contract import CaptureRequest, SourcePayload
+from holdfast.domain.contract import CaptureRequest, CaptureResult, SourcePayload
 from holdfast.domain.hooks import (
     MODES,
     Delivery,
@@ -159,20 +159,11 @@ class _ToBinding(_Attempt):
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id
         found = await self.resolve_binding(call, binding_of(self.delivery.to))
-        if found.binding is not None:
-            call.attribute(binding=found.binding.key, provider=found.binding.provider)
+        attribute_binding(call, found)
         binding = self.require_enabled(found)
         if await self.finish_if_cancelled(core, call):
             return
-        request = build_capture_request(binding, self.delivery, self.payload)
-        await call_provider(
-            core,
-            call,
-            binding,
-            lambda adapter: adapter.capture(request),
-            response_validation.validate_capture,
-            also=self.finish_step(core, call),
-        )
+        await capture_delivery(core, call, binding, self.delivery, self.payload, self.finish_step(core, call))
 
     def record_count(self, result: None) -> int:
         return 1
@@ -205,8 +196,11 @@ class _ToSubscriber(_Attempt):
         await call.run_external(lambda: subscribers.deliver(name, event))
 
 
-def build_capture_request(binding: Binding, delivery: Delivery, payload: SourcePayload) -> CaptureRequest:
-    return CaptureRequest(
+async def capture_delivery(
+    core: Core, call: Call, binding: Binding, delivery: Delivery, payload: SourcePayload, also: Also
+) -> None:
+    """Capture the payload through the binding. `also` runs in the commit that records it."""
+    request = CaptureRequest(
         binding.key,
         delivery.scope,
         delivery.source,
@@ -215,3 +209,5 @@ def build_capture_request(binding: Binding, delivery: Delivery, payload: SourceP
         MODES[delivery.hook.kind],
         idempotency_id=delivery.hook.hook_id,
     )
+    check = validator(CaptureResult)
+    await call_provider(core, call, binding, lambda adapter: adapter.capture(request), check, also=also)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from holdfast.control.binding_resolution import require_external_runner, require_provider
 from holdfast.control.bulkhead import describe_provider_error
-from holdfast.control.response_validation import Bounds, ValidatedResponse, describe_response
+from holdfast.control.response_validation import Bounds, ValidatedResponse, Validator, describe_response
 from holdfast.domain.bindings import Binding
 from holdfast.domain.contract import Capabilities
 from holdfast.domain.control import ProviderResponse
 from holdfast.domain.usage import attribution_of
 from holdfast.errors import CapabilityUnavailable, InvalidConfiguration, ProviderError, SecretUnavailable
 from holdfast.ports import Transaction
-from holdfast.ports.provider import Adapter
+from holdfast.ports.provider import Adapter, FullAdapter
 from holdfast.runtime.gate import Call, Core
 from holdfast.runtime.metering import record_costs
 
@@ -30,8 +30,8 @@ async def call_provider(
     core: Core,
     call: Call,
     binding: Binding,
-    work: Callable[[Adapter], Awaitable[T]],
-    check: Callable[[object, Bounds], ValidatedResponse[T]],
+    work: Callable[[FullAdapter], Awaitable[T]],
+    check: Validator[T],
     *,
     needs: str | None = None,
     also: Also | None = None,
@@ -48,7 +48,7 @@ async def call_provider(
         call.add_effect(also)
     if provider.outside:
         return await _call_external(core, call, binding, work, check, needs, timeout_seconds)
-    result = describe_response(await work(provider.open(binding.config, {}, call)))
+    result = describe_response(await work(cast(FullAdapter, provider.open(binding.config, {}, call))))
     return _build_result(call, binding, result)
 
 
@@ -56,8 +56,8 @@ async def _call_external(
     core: Core,
     call: Call,
     binding: Binding,
-    work: Callable[[Adapter], Awaitable[T]],
-    check: Callable[[object, Bounds], ValidatedResponse[T]],
+    work: Callable[[FullAdapter], Awaitable[T]],
+    check: Validator[T],
     needs: str | None,
     timeout_seconds: float | None,
 ) -> ProviderResponse[T]:
@@ -70,7 +70,7 @@ async def _call_external(
         if needs is not None and not has_capability(adapter.capabilities, needs):
             raise _capability_error(binding, needs)
         call.entry.asked = True
-        return work(adapter)
+        return work(cast(FullAdapter, adapter))
 
     async def request() -> ValidatedResponse[T]:
         try:
@@ -78,13 +78,10 @@ async def _call_external(
         except (ProviderError, SecretUnavailable) as error:
             failure = describe_provider_error(error, binding)
         else:
-            return record(answer)
+            call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
+            call.entry.touched = answer.touched
+            return answer
         raise failure
-
-    def record(answer: ValidatedResponse[T]) -> ValidatedResponse[T]:
-        call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
-        call.entry.touched = answer.touched
-        return answer
 
     def settle(transaction: Transaction, answer: ValidatedResponse[T]) -> None:
         named = call.attribution.binding

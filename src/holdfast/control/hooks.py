@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, ClassVar
 
-from holdfast.control import response_validation
-from holdfast.control.binding_resolution import read_resolution, require_providers
+from holdfast.control.binding_resolution import attribute_binding, read_resolution, require_providers
+from holdfast.control.company_requests import CompanyRequest
 from holdfast.control.deliveries import queue_delivery
-from holdfast.control.delivery_worker import build_capture_request
-from holdfast.control.dispatch import call_provider
-from holdfast.control.memory import CompanyCall
+from holdfast.control.delivery_worker import capture_delivery
 from holdfast.control.validation import Payload, Source, check_source_company
 from holdfast.domain import ids
 from holdfast.domain.access import Action
@@ -39,15 +37,14 @@ from holdfast.domain.hooks import (
 )
 from holdfast.domain.ids import DeliveryId, Id
 from holdfast.domain.operations import Attribution
-from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, IdempotencyConflict, InvalidInput, UnknownProvider
 from holdfast.ports import Transaction
-from holdfast.runtime.gate import Call, Core
+from holdfast.runtime.gate import Call, CompositeRequest, Core
 from holdfast.runtime.idempotency import digest_of
 
 
 @dataclass(frozen=True, slots=True)
-class EmitHook(CompanyCall[EmittedHook]):
+class EmitHook(CompanyRequest, CompositeRequest[EmittedHook]):
     """Emit an event. The binding that serves the scope captures it if that hook is enabled there.
 
     Its destinations are decided now; a disabled one is recorded as skipped, without the payload. It goes out if the
@@ -55,7 +52,6 @@ class EmitHook(CompanyCall[EmittedHook]):
     """
 
     action: ClassVar[Action] = Action.DELIVER_HOOK
-    scope: Scope
     kind: Annotated[HookKind, "The kind of hook, such as post_run_capture."]
     hook_id: Annotated[Id, "The event's own id: emitted again, it is delivered once."]
     source: Source
@@ -64,7 +60,7 @@ class EmitHook(CompanyCall[EmittedHook]):
     triggered_at: Annotated[datetime | None, "The time of the event; now by default."] = None
 
     def __post_init__(self) -> None:
-        CompanyCall.__post_init__(self)
+        CompanyRequest.__post_init__(self)
         if self.kind in ANSWERED:
             raise InvalidInput("kind", f"{self.kind} carries no payload; call hydrate to get its preamble")
         check_source_company(self.source, self.scope)
@@ -77,22 +73,21 @@ class EmitHook(CompanyCall[EmittedHook]):
         hook = HookContext(self.kind, self.hook_id, at, self.scope.agent, self.scope.run)
         call.attribute(hook=hook)
         found = await call.read(lambda reader: read_resolution(reader, self.scope, self.binding_key))
-        if found.binding is not None:
-            call.attribute(binding=found.binding.key, provider=found.binding.provider)
+        attribute_binding(call, found)
         deliveries = self._build_deliveries(core, hook, found)
         existing = await call.read(
             lambda reader: [
                 reader.deliveries.find_by_hook(each.delivery.to, self.hook_id, self.scope) for each in deliveries
             ]
         )
+        new: list[NewDelivery] = []
+        before: list[Delivery] = []
         for each, known in zip(deliveries, existing, strict=True):
             _check_same(each.delivery, known)
-        new = [each for each, known in zip(deliveries, existing, strict=True) if _needs_delivery(each.delivery, known)]
-        before = [
-            known
-            for each, known in zip(deliveries, existing, strict=True)
-            if known is not None and not _needs_delivery(each.delivery, known)
-        ]
+            if known is None or _needs_delivery(each.delivery, known):
+                new.append(each)
+            else:
+                before.append(known)
         if not new:
             call.attribute(asked=False)
             return EmittedHook(call.operation_id, tuple(before), repeated=True)
@@ -109,15 +104,7 @@ class EmitHook(CompanyCall[EmittedHook]):
 
         here = [each for each in new if each.delivery.status is HookDeliveryStatus.DELIVERED]
         if here and binding is not None:
-            request = build_capture_request(binding, here[0].delivery, self.payload)
-            await call_provider(
-                core,
-                call,
-                binding,
-                lambda adapter: adapter.capture(request),
-                response_validation.validate_capture,
-                also=also,
-            )
+            await capture_delivery(core, call, binding, here[0].delivery, self.payload, also)
         else:
             call.attribute(asked=False)  # the worker that delivers it calls the provider
             await call.write(also)

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from holdfast.control.binding_resolution import read_resolution
-from holdfast.control.memory import CompanyCall, query_binding
+from holdfast.control.binding_resolution import attribute_binding, read_resolution
+from holdfast.control.company_requests import CompanyRequest
+from holdfast.control.memory import query_binding
 from holdfast.domain.access import Action
 from holdfast.domain.arguments import whole_number
 from holdfast.domain.bindings import Binding, BindingKey, Resolution
@@ -31,10 +32,9 @@ from holdfast.domain.hydration import (
     preamble,
 )
 from holdfast.domain.ids import Id
-from holdfast.domain.scope import Scope
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running_loop
-from holdfast.runtime.gate import Call, Core
+from holdfast.runtime.gate import Call, CompositeRequest, Core
 
 NOTHING_FOUND = "nothing_found"
 # The share of the time budget reserved for writing the operation row.
@@ -42,14 +42,13 @@ _FOR_THE_TRAIL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Hydrate(CompanyCall[Hydration]):
+class Hydrate(CompanyRequest, CompositeRequest[Hydration]):
     """Return a bounded preamble for a run within `budget_ms`, or none with a reason. It never stops the run.
 
     The provider that serves the scope is queried. Only the caller's own mistakes are raised.
     """
 
     action: ClassVar[Action] = Action.QUERY
-    scope: Scope
     query: QueryText
     hook_id: Annotated[Id | None, "The id of the event; the operation's id by default."] = None
     top_k: Annotated[int, whole_number(1, MOST_SNIPPETS), "At most so many snippets."] = DEFAULT_SNIPPETS
@@ -73,8 +72,7 @@ class Hydrate(CompanyCall[Hydration]):
             async with _apply_timeout(self.budget_ms / 1000):
                 found = await call.read(lambda reader: read_resolution(reader, self.scope, self.binding_key))
                 binding = found.binding
-                if binding is not None:
-                    call.attribute(binding=binding.key, provider=binding.provider)
+                attribute_binding(call, found)
                 reason = skip_reason(binding, HookKind.PRE_RUN_HYDRATE)
                 if binding is None or reason is not None:
                     # No provider was called, so this does not count as a query without an answer.

@@ -7,20 +7,17 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Annotated, ClassVar
 
-from holdfast.control import validation
-from holdfast.control.company_requests import CompanyPage, CompanyRead, CompanyWrite
+from holdfast.control.company_requests import CompanyPage, CompanyRead, CompanyWrite, WakesWorker, log_change
 from holdfast.control.deliveries import revive_dead_delivery
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import GROUP
 from holdfast.domain.contract import DEFAULT_PAGE, Cursor, PageLimit
 from holdfast.domain.events import EventKind
 from holdfast.domain.hooks import HookDeliveryStatus
-from holdfast.domain.ids import DeliveryId, Id, OperationId
+from holdfast.domain.ids import DeliveryId, Id
 from holdfast.domain.jobs import ControlJob, ControlJobPage, Job, JobFilter, JobKind, JobState, JobStatus
-from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.gate import Core
 
 _CANCELLED = "cancelled"
@@ -28,69 +25,50 @@ _ENDED_BADLY = (JobStatus.FAILED, JobStatus.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
-class ListControlJobs(CompanyPage[datetime, ControlJobPage]):
+class ListControlJobs(CompanyPage[ControlJobPage]):
     """List background jobs, one row per attempt, newest first. All given filters must match."""
 
     action: ClassVar[Action] = Action.JOBS
-    scope: Scope
     filter: Annotated[JobFilter, GROUP] = field(default_factory=JobFilter)
     cursor: Cursor | None = None
     limit: PageLimit = DEFAULT_PAGE
 
-    def __post_init__(self) -> None:
-        CompanyPage.__post_init__(self)
-        validation.check_span(self.filter.since, self.filter.until)
-
-    async def prepare(self, core: Core, grant: Grant) -> datetime:
-        return core.clock.now()
-
-    def apply(self, reader: Reader, prepared: datetime) -> ControlJobPage:
-        found, cursor = self._page(reader.jobs.page(self.filter, prepared, self._before(), self.limit + 1))
-        return ControlJobPage(_to_control_jobs(reader, found, prepared), cursor)
+    def apply(self, reader: Reader, prepared: Core) -> ControlJobPage:
+        now = prepared.clock.now()
+        found, cursor = self._page(reader.jobs.page(self.filter, now, self._before(), self.limit + 1))
+        return ControlJobPage(_to_control_jobs(reader, found, now), cursor)
 
 
 @dataclass(frozen=True, slots=True)
-class GetJob(CompanyRead[datetime, ControlJob]):
+class GetJob(CompanyRead[ControlJob]):
     """Get one job attempt, with its cause and progress. `retry_of` is the previous attempt."""
 
     action: ClassVar[Action] = Action.JOBS
-    scope: Scope
     job_id: Id
 
-    async def prepare(self, core: Core, grant: Grant) -> datetime:
-        return core.clock.now()
-
-    def apply(self, reader: Reader, prepared: datetime) -> ControlJob:
-        return _require_job(reader, self.job_id, prepared)
+    def apply(self, reader: Reader, prepared: Core) -> ControlJob:
+        return _require_job(reader, self.job_id, prepared.clock.now())
 
 
 @dataclass(frozen=True, slots=True)
-class RetryJob(CompanyWrite[ControlJob]):
+class RetryJob(WakesWorker, CompanyWrite[ControlJob]):
     """Queue a new attempt of a failed or cancelled job, due at once. Its delivery, if any, is pending again."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
-    scope: Scope
     job_id: Id
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> ControlJob:
-        core, grant = prepared
-        now = core.clock.now()
+        now = prepared[0].clock.now()
         found = _require_job(transaction, self.job_id, now)
         again = transaction.jobs.restart(found.id, now) if found.retry_available else None
         if again is None:
             raise Conflict(_retry_refusal(found))
         for delivery_id in _delivery_ids(found):
             delivery = transaction.deliveries.find(delivery_id)
-            if delivery is None or not revive_dead_delivery(
-                core, grant, transaction, delivery
-            ):  # a concurrent retry won
+            if delivery is None or not revive_dead_delivery(transaction, prepared, delivery):  # a concurrent retry won
                 raise Conflict(_retry_refusal(found))
-        transaction.events.append(activity_event(core, grant, EventKind.JOB_RETRIED, again.id, {"kind": again.kind}))
+        log_change(transaction, prepared, EventKind.JOB_RETRIED, again.id, {"kind": again.kind})
         return _require_job(transaction, again.id, now)
-
-    async def finish(self, core: Core, result: ControlJob, operation_id: OperationId) -> ControlJob:
-        core.wake()
-        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +76,10 @@ class CancelJob(CompanyWrite[ControlJob]):
     """Cancel a job; a running worker can no longer commit it. Its delivery, if any, is dead and can be retried."""
 
     action: ClassVar[Action] = Action.MANAGE_JOBS
-    scope: Scope
     job_id: Id
 
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> ControlJob:
-        core, grant = prepared
-        now = core.clock.now()
+        now = prepared[0].clock.now()
         found = _require_job(transaction, self.job_id, now)
         cancelled = transaction.jobs.cancel(found.id, now)
         if cancelled is None:
@@ -112,7 +88,7 @@ class CancelJob(CompanyWrite[ControlJob]):
         tried = cancelled.started_at is not None
         for each in _delivery_ids(found):
             transaction.deliveries.end(each, HookDeliveryStatus.DEAD, now, _CANCELLED, None, tried=tried)
-        transaction.events.append(activity_event(core, grant, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind}))
+        log_change(transaction, prepared, EventKind.JOB_CANCELLED, found.id, {"kind": found.kind})
         return _require_job(transaction, found.id, now)
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -219,15 +220,11 @@ def _own_fields(kind: Any) -> tuple[JsonField, ...]:
     """Return the fields of a dataclass as its view shows them; an inline one by its own name."""
     view, hints = VIEWS.get(kind, _DEFAULT), get_type_hints(kind)
     own = [
-        JsonField(view.names.get(each.name, each.name), hints[each.name], _reader(each.name))
+        JsonField(view.names.get(each.name, each.name), hints[each.name], attrgetter(each.name))
         for each in fields(kind)
         if each.name not in view.without and each.name not in view.computed
     ]
     return (*own, *(JsonField(name, get_type_hints(read)["return"], read) for name, read in view.computed.items()))
-
-
-def _reader(name: str) -> Callable[[Any], Any]:
-    return lambda value: getattr(value, name)
 
 
 # --- schemas ----------------------------------------------------------------------------------------------------------

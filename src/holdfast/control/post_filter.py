@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, ModelContextCondition, Not, Op
@@ -13,10 +15,15 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import ListFilter, Method, SearchOptions
 
 
+def unsupported_field(wanted: object, *names: str) -> str | None:
+    """Say which of these fields is set, none of which the provider API has; None if none is."""
+    given = [name for name in names if getattr(wanted, name) is not None]
+    return f"{given[0]} is not supported there" if given else None
+
+
 def unsupported_option(wanted: SearchOptions) -> str | None:
-    for name in ("as_of", "valid_at", "radius"):
-        if getattr(wanted, name) is not None:
-            return f"{name} is not supported there"
+    if problem := unsupported_field(wanted, "as_of", "valid_at", "radius"):
+        return problem
     return None if wanted.method is Method.HYBRID else f"the method {wanted.method} is not supported there"
 
 
@@ -70,23 +77,23 @@ def _meets_condition(hit: Hit, condition: Condition) -> bool:
         case ModelContextCondition():
             return False
         case Compare():
-            return _compare_value(_field_value(hit, condition.field), condition)
+            return _compare_value(_FIELDS[condition.field](hit), condition)
 
 
-def _field_value(hit: Hit, field: Field) -> Any:
-    match field:
-        case Field.CONVERSATION:
-            return hit.scope.conversation
-        case Field.CHANNEL:
-            return hit.scope.channel
-        case Field.SENDER:
-            return hit.sender
-        case Field.SOURCE:
-            return hit.source
-        case Field.PLANE:
-            return hit.plane
-        case Field.SAID_AT:
-            return hit.recorded_at
+_FIELDS: Mapping[Field, Callable[[Hit], Any]] = {
+    Field.CONVERSATION: attrgetter("scope.conversation"),
+    Field.CHANNEL: attrgetter("scope.channel"),
+    Field.SENDER: attrgetter("sender"),
+    Field.SOURCE: attrgetter("source"),
+    Field.PLANE: attrgetter("plane"),
+    Field.SAID_AT: attrgetter("recorded_at"),
+}
+_ORDERS: Mapping[Op, Callable[[Any, Any], bool]] = {
+    Op.GT: operator.gt,
+    Op.GTE: operator.ge,
+    Op.LT: operator.lt,
+    Op.LTE: operator.le,
+}
 
 
 def _compare_value(value: Any, condition: Compare) -> bool:
@@ -95,13 +102,5 @@ def _compare_value(value: Any, condition: Compare) -> bool:
         return value is None or value != condition.value
     if value is None:
         return False
-    match condition.op:
-        case Op.GT:
-            return bool(value > condition.value)
-        case Op.GTE:
-            return bool(value >= condition.value)
-        case Op.LT:
-            return bool(value < condition.value)
-        case Op.LTE:
-            return bool(value <= condition.value)
-    return value in condition.values
+    compare = _ORDERS.get(condition.op)
+    return value in condition.values if compare is None else compare(value, condition.value)

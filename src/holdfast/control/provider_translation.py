@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 from holdfast.control import post_filter, response_validation
 from holdfast.control.response_validation import Bounds, ValidatedResponse, matches_scope
@@ -22,6 +22,7 @@ from holdfast.domain.contract import (
     MAX_QUERY_CHARS,
     MAX_TOP_K,
     CaptureRequest,
+    CaptureResult,
     ContextBundle,
     CorrectResult,
     ForgetResult,
@@ -47,7 +48,7 @@ from holdfast.domain.results import Added, Hit, Page, Recall, RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft
 from holdfast.errors import NotFound, ProviderMalformed
-from holdfast.ports.provider import Adapter, CorrectingAdapter
+from holdfast.ports.provider import FullAdapter
 from holdfast.runtime.add import Add
 from holdfast.runtime.cursors import decode_cursor, encode_cursor
 from holdfast.runtime.forget import Forget
@@ -74,7 +75,7 @@ class Translation(Generic[V, T]):
         """Say what the provider API cannot express; None if nothing. `InvalidText` if a text is too long for it."""
         return None
 
-    async def ask(self, adapter: Adapter) -> Any:
+    async def ask(self, adapter: FullAdapter) -> Any:
         raise NotImplementedError
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[T]:
@@ -103,7 +104,7 @@ class AddTranslation(Translation[Add, tuple[str | None, ...]]):
             checked_text(draft.text, f"messages[{at}].text", max_chars=MAX_CONTENT_CHARS)
         return None
 
-    async def ask(self, adapter: Adapter) -> list[object]:
+    async def ask(self, adapter: FullAdapter) -> list[object]:
         return [await adapter.capture(self._request(at, draft)) for at, draft in enumerate(self.verb.drafts)]
 
     def _request(self, at: int, draft: Draft) -> CaptureRequest:
@@ -126,7 +127,7 @@ class AddTranslation(Translation[Add, tuple[str | None, ...]]):
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[tuple[str | None, ...]]:
         assert isinstance(answer, list)
-        found = [response_validation.validate_capture(each, bounds) for each in answer]
+        found = [response_validation.validator(CaptureResult)(each, bounds) for each in answer]
         ids = tuple(each.handles[0] if each.handles else None for each in found)
         usage = tuple(usage for each in found for usage in each.usage)
         named = tuple(each for each in ids if each is not None)[: response_validation.NAMED]
@@ -160,13 +161,13 @@ class _QueryTranslation(Translation[Q, ContextBundle]):
     def _scope(self) -> Scope:
         return post_filter.narrow_scope(self.verb.scope, self.verb.wanted)
 
-    async def ask(self, adapter: Adapter) -> Any:
+    async def ask(self, adapter: FullAdapter) -> Any:
         return await adapter.query(
             QueryRequest(self.binding.key, self._scope(), self.verb.query, MAX_TOP_K, self.intent)
         )
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ContextBundle]:
-        return response_validation.bundle_validator(MAX_TOP_K)(answer, bounds)
+        return response_validation.validator(ContextBundle, MAX_TOP_K)(answer, bounds)
 
     def hits(self, found: ContextBundle) -> list[Hit]:
         narrow, wanted = self._scope(), self.verb.wanted
@@ -192,9 +193,9 @@ class RecallTranslation(_QueryTranslation[RecallMemory]):
 
 class GetTranslation(Translation[Get, Snippet | None]):
     def unsupported_reason(self) -> str | None:
-        return None if self.verb.as_of is None else "as_of is not supported there"
+        return post_filter.unsupported_field(self.verb, "as_of")
 
-    async def ask(self, adapter: Adapter) -> Any:
+    async def ask(self, adapter: FullAdapter) -> Any:
         return await adapter.get(self.handle(self.verb.record_id), self.verb.scope)
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[Snippet | None]:
@@ -209,19 +210,18 @@ class GetTranslation(Translation[Get, Snippet | None]):
 class ListTranslation(Translation[List, ListPage]):
     def unsupported_reason(self) -> str | None:
         wanted = self.verb.wanted
-        for name in ("sender", "source", "as_of", "valid_at"):
-            if getattr(wanted, name) is not None:
-                return f"{name} is not supported there"
+        if problem := post_filter.unsupported_field(wanted, "sender", "source", "as_of", "valid_at"):
+            return problem
         return "unsealed is not supported there" if wanted.unsealed else None
 
-    async def ask(self, adapter: Adapter) -> Any:
+    async def ask(self, adapter: FullAdapter) -> Any:
         verb = self.verb
         cursor = None if verb.cursor is None else decode_cursor(verb.cursor, verb.query_digest())
         limit = min(verb.limit, MAX_PAGE)
         return await adapter.list(ListRequest(self.binding.key, verb.scope, cursor, limit))
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ListPage]:
-        return response_validation.page_validator(min(self.verb.limit, MAX_PAGE), self.verb.scope)(answer, bounds)
+        return response_validation.validator(ListPage, min(self.verb.limit, MAX_PAGE), self.verb.scope)(answer, bounds)
 
     def answer(self, found: ListPage, operation_id: OperationId) -> Page:
         items = tuple(
@@ -244,7 +244,7 @@ class RememberTranslation(Translation[Remember, RecordHandle]):
                 return f"{name} cannot be stored there"
         return None if verb.validity == ALWAYS else "validity cannot be stored there"
 
-    async def ask(self, adapter: Adapter) -> Any:
+    async def ask(self, adapter: FullAdapter) -> Any:
         verb = self.verb
         record = NewRecord(verb.text, metadata=dict(verb.metadata))
         source = None
@@ -255,7 +255,7 @@ class RememberTranslation(Translation[Remember, RecordHandle]):
         )
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[RecordHandle]:
-        found: ValidatedResponse[WriteResult] = response_validation.validate_write(answer, bounds)
+        found = response_validation.validator(WriteResult)(answer, bounds)
         if len(found.value.records) != 1:
             raise ProviderMalformed("the provider did not return the handle of exactly one written record")
         return ValidatedResponse(found.value.records[0], 1, found.handles, found.usage)
@@ -278,18 +278,14 @@ class CorrectTranslation(Translation[Correct, RecordHandle]):
 
     def unsupported_reason(self) -> str | None:
         checked_text(self.verb.text, "text", max_chars=MAX_CONTENT_CHARS)
-        for name in ("expected_revision", "validity", "evidence"):
-            if getattr(self.verb, name) is not None:
-                return f"{name} is not supported there"
-        return None
+        return post_filter.unsupported_field(self.verb, "expected_revision", "validity", "evidence")
 
-    async def ask(self, adapter: Adapter) -> Any:
+    async def ask(self, adapter: FullAdapter) -> Any:
         verb = self.verb
-        able = cast(CorrectingAdapter, adapter)
-        return await able.correct(self.handle(verb.memory_id), verb.text, verb.scope, verb.reason)
+        return await adapter.correct(self.handle(verb.memory_id), verb.text, verb.scope, verb.reason)
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[RecordHandle]:
-        found: ValidatedResponse[CorrectResult] = response_validation.validate_correction(answer, bounds)
+        found = response_validation.validator(CorrectResult)(answer, bounds)
         return ValidatedResponse(found.value.record, 1, found.handles, found.usage)
 
     def answer(self, found: RecordHandle, operation_id: OperationId) -> RememberResult:
@@ -307,15 +303,12 @@ class ForgetTranslation(Translation[Forget, ForgetResult]):
             return "records can be forgotten there only by their ids"
         if len(verb.target.ids) > MAX_HANDLES:
             return f"at most {MAX_HANDLES} records can be forgotten there per call"
-        for name in ("token", "expected_revision"):
-            if getattr(verb, name) is not None:
-                return f"{name} is not supported there"
-        return None
+        return post_filter.unsupported_field(verb, "token", "expected_revision")
 
     def _handles(self) -> tuple[RecordHandle, ...]:
         return tuple(self.handle(each) for each in dict.fromkeys(self.verb.target.ids))
 
-    async def ask(self, adapter: Adapter) -> Any:
+    async def ask(self, adapter: FullAdapter) -> Any:
         return await adapter.forget(self._handles(), self.verb.scope)
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ForgetResult]:

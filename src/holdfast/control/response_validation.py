@@ -62,88 +62,59 @@ class ValidatedResponse(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of a response: records of its own provider, within the call's grant."""
+    """The limits of a response: records of its own provider, within the call's grant.
+
+    There are at most `most` of them, and each must match every given part of the scope `within`.
+    """
 
     provider: str
     grant: Grant
+    most: int = MAX_RECORDS
+    within: Scope | None = None
 
 
-def describe_response(value: T) -> ValidatedResponse[T]:
+Validator = Callable[[object, Bounds], ValidatedResponse[T]]
+
+
+def describe_response(value: T, dropped: int = 0) -> ValidatedResponse[T]:
     """Extract from a valid response the facts to record: count, record ids, usage."""
+    handles: Sequence[RecordHandle] = ()
+    touched = None
     match value:
-        case ContextBundle(snippets=found, usage=usage):
-            return ValidatedResponse(value, len(found), _record_ids([each.handle for each in found]), usage)
-        case ListPage(items=found, usage=usage):
-            return ValidatedResponse(value, len(found), _record_ids([each.handle for each in found]), usage)
-        case Snippet(handle=handle):
-            return ValidatedResponse(value, 1, _record_ids([handle]))
-        case CaptureResult(records=records, usage=usage) | WriteResult(records=records, usage=usage):
-            return ValidatedResponse(value, len(records), _record_ids(records), usage)
-        case ForgetResult(forgotten=gone, usage=usage):
-            return ValidatedResponse(value, len(gone), _record_ids(gone), usage)
-        case CorrectResult(record=record, usage=usage):
-            return ValidatedResponse(value, 1, _record_ids([record]), usage)
-        case ExtractionJobPage(items=jobs, usage=usage):
-            return ValidatedResponse(value, len(jobs), (), usage)
-        case ProfileResult(summary=summary, usage=usage):
-            return ValidatedResponse(value, int(summary is not None), (), usage)
-        case TraceResult(usage=usage):
-            return ValidatedResponse(value, 0, (), usage)
-    return ValidatedResponse(value)
-
-
-def _record_ids(handles: Sequence[RecordHandle]) -> tuple[str, ...]:
-    return tuple(handle.record_id for handle in handles[:NAMED])
+        case ContextBundle(snippets=found) | ListPage(items=found):
+            handles = [each.handle for each in found]
+        case Snippet(handle=handle) | CorrectResult(record=handle):
+            handles = [handle]
+        case CaptureResult(records=records) | WriteResult(records=records) | ForgetResult(forgotten=records):
+            handles = records
+        case ExtractionJobPage(items=jobs):
+            touched = len(jobs)
+        case ProfileResult(summary=summary):
+            touched = int(summary is not None)
+    named = tuple(handle.record_id for handle in handles[:NAMED])
+    usage = getattr(value, "usage", ())
+    return ValidatedResponse(value, len(handles) if touched is None else touched, named, usage, dropped)
 
 
 # --- responses --------------------------------------------------------------------------------------------------------
 
 
-def validate_capture(response: object, bounds: Bounds) -> ValidatedResponse[CaptureResult]:
-    result = _check_type(response, CaptureResult, "a response")
-    records = _check_handles(result.records, bounds)
-    jobs = _check_items(result.jobs, MAX_JOBS, "jobs", lambda job: _check_job(job, bounds))
-    return describe_response(CaptureResult(records, jobs, checked_usage(result.usage, bounds.provider)))
+def validator(kind: type[T], most: int = MAX_RECORDS, within: Scope | None = None) -> Validator[T]:
+    """Return the check of a response of this type: at most so many records, all within a scope."""
 
-
-def validate_write(response: object, bounds: Bounds) -> ValidatedResponse[WriteResult]:
-    result = _check_type(response, WriteResult, "a response")
-    return describe_response(
-        WriteResult(_check_handles(result.records, bounds), checked_usage(result.usage, bounds.provider))
-    )
-
-
-def bundle_validator(top_k: int) -> Callable[[object, Bounds], ValidatedResponse[ContextBundle]]:
-    def check(response: object, bounds: Bounds) -> ValidatedResponse[ContextBundle]:
-        result = _check_type(response, ContextBundle, "a response")
-        found = _check_items(result.snippets, top_k, "snippets", lambda each: _check_snippet(each, bounds))
-        own = tuple(each for each in found if _is_accessible(each, bounds))
-        summary = _check_text(result.profile_summary, MAX_TEXT_CHARS, "a profile", optional=True)
-        return _with_dropped(
-            describe_response(ContextBundle(own, summary, checked_usage(result.usage, bounds.provider))),
-            len(found) - len(own),
-        )
+    def check(response: object, bounds: Bounds) -> ValidatedResponse[T]:
+        result: Any = _check_type(response, kind, "a response")
+        own = replace(bounds, most=most, within=within)
+        checked = {name: check_part(getattr(result, name), own) for name, check_part in _RESPONSES[kind].items()}
+        parts = [(getattr(result, name), part) for name, part in checked.items() if isinstance(part, tuple)]
+        dropped = sum(len(part) - len(left) for part, left in parts)
+        checked["usage"] = checked_usage(result.usage, bounds.provider)
+        return describe_response(kind(**checked), dropped)
 
     return check
 
 
-def page_validator(limit: int, scope: Scope) -> Callable[[object, Bounds], ValidatedResponse[ListPage]]:
-    """Check a page of a list: each record must match every given part of the scope."""
-
-    def check(response: object, bounds: Bounds) -> ValidatedResponse[ListPage]:
-        result = _check_type(response, ListPage, "a response")
-        found = _check_items(result.items, limit, "items", lambda each: _check_snippet(each, bounds))
-        own = tuple(each for each in found if _is_accessible(each, bounds) and matches_scope(each, scope))
-        cursor = _check_cursor(result.next_cursor)
-        return _with_dropped(
-            describe_response(ListPage(own, cursor, checked_usage(result.usage, bounds.provider))),
-            len(found) - len(own),
-        )
-
-    return check
-
-
-def snippet_validator(handle: RecordHandle) -> Callable[[object, Bounds], ValidatedResponse[Snippet | None]]:
+def snippet_validator(handle: RecordHandle) -> Validator[Snippet | None]:
     def check(response: object, bounds: Bounds) -> ValidatedResponse[Snippet | None]:
         if response is None:
             return ValidatedResponse(None)
@@ -155,43 +126,14 @@ def snippet_validator(handle: RecordHandle) -> Callable[[object, Bounds], Valida
     return check
 
 
-def forget_validator(handles: Sequence[RecordHandle]) -> Callable[[object, Bounds], ValidatedResponse[ForgetResult]]:
+def forget_validator(handles: Sequence[RecordHandle]) -> Validator[ForgetResult]:
     def check(response: object, bounds: Bounds) -> ValidatedResponse[ForgetResult]:
-        result = _check_type(response, ForgetResult, "a response")
-        gone, missing = _check_handles(result.forgotten, bounds), _check_handles(result.missing, bounds)
-        if not {*gone, *missing} <= set(handles):
+        found = validator(ForgetResult)(response, bounds)
+        if not {*found.value.forgotten, *found.value.missing} <= set(handles):
             raise _malformed_error("returned records that were not requested")
-        return describe_response(ForgetResult(gone, missing, checked_usage(result.usage, bounds.provider)))
+        return found
 
     return check
-
-
-def validate_correction(response: object, bounds: Bounds) -> ValidatedResponse[CorrectResult]:
-    result = _check_type(response, CorrectResult, "a response")
-    superseded = None if result.superseded is None else _check_handle(result.superseded, bounds)
-    return describe_response(
-        CorrectResult(_check_handle(result.record, bounds), superseded, checked_usage(result.usage, bounds.provider))
-    )
-
-
-def validate_profile(response: object, bounds: Bounds) -> ValidatedResponse[ProfileResult]:
-    result = _check_type(response, ProfileResult, "a response")
-    summary = _check_text(result.summary, MAX_TEXT_CHARS, "a profile", optional=True)
-    return describe_response(ProfileResult(summary, checked_usage(result.usage, bounds.provider)))
-
-
-def validate_jobs(response: object, bounds: Bounds) -> ValidatedResponse[ExtractionJobPage]:
-    result = _check_type(response, ExtractionJobPage, "a response")
-    items = _check_items(result.items, MAX_JOBS, "jobs", lambda job: _check_job(job, bounds))
-    cursor = _check_cursor(result.next_cursor)
-    return describe_response(ExtractionJobPage(items, cursor, checked_usage(result.usage, bounds.provider)))
-
-
-def validate_trace(response: object, bounds: Bounds) -> ValidatedResponse[TraceResult]:
-    result = _check_type(response, TraceResult, "a response")
-    return describe_response(
-        TraceResult(_normalize_json(result.trace, "a trace"), checked_usage(result.usage, bounds.provider))
-    )
 
 
 # --- parts of responses -----------------------------------------------------------------------------------------------
@@ -232,7 +174,7 @@ def _check_text(value: object, most: int, named: str, *, optional: bool = False)
     return str(value)
 
 
-def _check_cursor(value: object) -> str | None:
+def _check_cursor(value: object, bounds: Bounds) -> str | None:
     if value is None or is_cursor(value):
         return None if value is None else str(value)
     raise _malformed_error(f"returned a cursor that is not visible ASCII of at most {MAX_CURSOR_CHARS:,} characters")
@@ -275,7 +217,7 @@ def _check_handle(value: object, bounds: Bounds) -> RecordHandle:
 
 
 def _check_handles(values: object, bounds: Bounds) -> tuple[RecordHandle, ...]:
-    return _check_items(values, MAX_RECORDS, "records", lambda each: _check_handle(each, bounds))
+    return _check_items(values, bounds.most, "records", lambda each: _check_handle(each, bounds))
 
 
 def _check_source(value: object) -> SourceRef | None:
@@ -318,12 +260,20 @@ def _is_finite(value: float) -> bool:
         return False
 
 
+def _check_snippets(values: object, bounds: Bounds) -> tuple[Snippet, ...]:
+    """Check the records; drop those that are out of bounds."""
+    found = _check_items(values, bounds.most, "records", lambda each: _check_snippet(each, bounds))
+    return tuple(each for each in found if _is_accessible(each, bounds))
+
+
 def _is_accessible(found: Snippet, bounds: Bounds) -> bool:
-    """True if a record belongs to the calling company, and to a memory that the grant reaches."""
+    """True if a record belongs to the calling company, to a memory that the grant reaches, and to the wanted scope."""
     space = bounds.grant.scope.space
     if found.source is not None and found.source.space != space:
         return False
-    return found.scope is None or (found.scope.space == space and bounds.grant.reaches(found.scope.partition))
+    if found.scope is not None and (found.scope.space != space or not bounds.grant.reaches(found.scope.partition)):
+        return False
+    return bounds.within is None or matches_scope(found, bounds.within)
 
 
 def matches_scope(found: Snippet, scope: Scope) -> bool:
@@ -332,10 +282,6 @@ def matches_scope(found: Snippet, scope: Scope) -> bool:
         return True
     parts = [(getattr(scope, name), getattr(found.scope, name)) for name in FILTER_PARTS]
     return all(wanted is None or given is None or wanted == given for wanted, given in parts)
-
-
-def _with_dropped(response: ValidatedResponse[T], dropped: int) -> ValidatedResponse[T]:
-    return replace(response, dropped=dropped) if dropped else response
 
 
 def _check_job(value: object, bounds: Bounds) -> ExtractionJob:
@@ -353,3 +299,33 @@ def _check_job(value: object, bounds: Bounds) -> ExtractionJob:
         started_at=_check_datetime(job.started_at, "a job's start time"),
         finished_at=_check_datetime(job.finished_at, "a job's end time"),
     )
+
+
+def _check_jobs(values: object, bounds: Bounds) -> tuple[ExtractionJob, ...]:
+    return _check_items(values, MAX_JOBS, "jobs", lambda job: _check_job(job, bounds))
+
+
+def _check_superseded(value: object, bounds: Bounds) -> RecordHandle | None:
+    return None if value is None else _check_handle(value, bounds)
+
+
+def _check_profile(value: object, bounds: Bounds) -> Any:
+    return _check_text(value, MAX_TEXT_CHARS, "a profile", optional=True)
+
+
+def _check_trace(value: object, bounds: Bounds) -> dict[str, Any]:
+    return _normalize_json(value, "a trace")
+
+
+# The checks of the parts of each response, besides its usage.
+_RESPONSES: Mapping[type, Mapping[str, Callable[[object, Bounds], Any]]] = {
+    CaptureResult: {"records": _check_handles, "jobs": _check_jobs},
+    WriteResult: {"records": _check_handles},
+    ContextBundle: {"snippets": _check_snippets, "profile_summary": _check_profile},
+    ListPage: {"items": _check_snippets, "next_cursor": _check_cursor},
+    ForgetResult: {"forgotten": _check_handles, "missing": _check_handles},
+    CorrectResult: {"superseded": _check_superseded, "record": _check_handle},
+    ProfileResult: {"summary": _check_profile},
+    ExtractionJobPage: {"items": _check_jobs, "next_cursor": _check_cursor},
+    TraceResult: {"trace": _check_trace},
+}

@@ -6,6 +6,6 @@ with holdfast.ControlPlane.open("memory.db", space="acme") as plane:
 """
 
 from holdfast.control_api.control_plane import AsyncControlPlane, ControlPlane
-from holdfast.control_api.opening import PlaneOptions
+from holdfast.opening import Options as PlaneOptions
 
 __all__ = ["AsyncControlPlane", "ControlPlane", "PlaneOptions"]

@@ -6,10 +6,11 @@ import os
 from types import TracebackType
 from typing import Self, Unpack
 
-from holdfast.control_api.opening import PlaneOptions, open_control_plane
 from holdfast.control_api.target_calls import TargetCalls
 from holdfast.control_api.verb_methods import BlockingVerbMethods, VerbMethods
 from holdfast.loops import blocking
+from holdfast.opening import Opening
+from holdfast.opening import Options as PlaneOptions
 
 
 class AsyncControlPlane(VerbMethods, TargetCalls):
@@ -26,7 +27,8 @@ class AsyncControlPlane(VerbMethods, TargetCalls):
 
         `space` is the company, `actor` the caller. Other options are those of a memory: `embedder`, `settings`, `work`…
         """
-        return cls(**await open_control_plane(location, options))
+        service, actor, space = await Opening(location, options).open_service()
+        return cls(service, actor=actor, space=space)
 
     @property
     def _sync_safe(self) -> bool:

@@ -79,6 +79,10 @@ class ExplainingAdapter(Adapter, Protocol):
     async def explain(self, request: QueryRequest) -> TraceResult: ...
 
 
+class FullAdapter(CorrectingAdapter, ProfilingAdapter, ExtractingAdapter, ExplainingAdapter, Protocol):
+    """An adapter with every capability."""
+
+
 class NestedCall(Protocol):
     """Nested calls of the local engine within one call: the same grant, and no audit row of their own."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -124,14 +125,10 @@ class GatewayRoutes:
 def _to_search_record(row: Mapping[str, Any]) -> RemoteRecord:
     raw = row.get("raw")
     more: Mapping[str, Any] = raw if isinstance(raw, dict) else {}
-    return RemoteRecord(
-        id=text_in(row, "id"),
-        text=text_in(row, "text"),
-        session=optional_text(row, "session_id"),
-        app=optional_text(more, "app_id"),
+    return replace(
+        _to_record({**row, "app_id": more.get("app_id"), "metadata": more.get("metadata")}),
         at=moment_in(more.get("timestamp")),
         score=score_in(row.get("score")),
-        metadata=more.get("metadata"),
     )
 
 
