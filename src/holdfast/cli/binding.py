@@ -12,7 +12,6 @@ from holdfast.cli.control_plane import (
     Company,
     confirm,
     format_config,
-    group,
     open_control_plane,
     parse_config,
     parse_hooks,
@@ -21,7 +20,7 @@ from holdfast.cli.control_plane import (
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, expand_options
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, command, group
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
@@ -47,8 +46,7 @@ _CHANGES = {
 }
 
 
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """List a company's bindings, and whom each serves."""
     with open_control_plane(chosen, company) as plane:
@@ -130,8 +128,7 @@ def disable(one: Binding, call: Invocation) -> None:
     _print_binding(one)
 
 
-@app.command()
-@expand_options
+@command(app)
 def delete(
     key: Key, chosen: LocalStoreOptions, company: Company = None, yes: Yes = False, as_json: Json = False
 ) -> None:
@@ -158,8 +155,7 @@ def delete(
         _print_formerly_served(served, left, _set_default(chosen, company))
 
 
-@app.command()
-@expand_options
+@command(app)
 def default(
     chosen: LocalStoreOptions,
     key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
@@ -181,8 +177,7 @@ def default(
     _print_target(found[0] if found else None, f"the company {name}", as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def override(
     agent: Annotated[str, typer.Argument(metavar="AGENT", hidden=True)],
     chosen: LocalStoreOptions,
@@ -203,8 +198,7 @@ def override(
     _print_target(found[0] if found else None, f"the agent {agent}", as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def resolve(
     chosen: LocalStoreOptions,
     agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="For this agent.")] = None,

@@ -32,24 +32,9 @@ Company = Annotated[
     OnlyText,
     typer.Option("--company", metavar="NAME", help="The company.  [env: HOLDFAST_SPACE; default: default]"),
 ]
-Since = Annotated[OnlyText, typer.Option("--since", metavar="TIME", help="From this time on.")]
-Until = Annotated[OnlyText, typer.Option("--until", metavar="TIME", help="Before this time.")]
-Few = Annotated[int, typer.Option("--limit", metavar="N", help="At most N.", min=1)]
 MAX_PAGE = 200
 _IDS = ("id", "operation")
 _NOTHING = "-"
-
-
-def group(explained: str) -> typer.Typer:
-    """Return a group of commands. Without a command it prints its help."""
-    app = typer.Typer(help=explained, rich_markup_mode=None)
-
-    @app.callback(invoke_without_command=True)
-    def show_help(context: typer.Context) -> None:
-        if context.invoked_subcommand is None:
-            print(context.get_help())
-
-    return app
 
 
 @contextmanager
@@ -144,10 +129,6 @@ def parse_hooks(switches: Sequence[str] | None) -> dict[str, bool]:
             )
         found[name] = state == "on"
     return found
-
-
-def without_none(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def confirm(question: str, yes: bool, *, is_terminal: Callable[[], bool]) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from holdfast.cli.control_plane import group, show_table
+from holdfast.cli.control_plane import show_table
 from holdfast.cli.exits import UsageError
 from holdfast.cli.formatting import format_time
+from holdfast.cli.options import group
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.costs import CostEvent, CostLine, CostSummary, FinanceEvent, Price

@@ -16,7 +16,7 @@ from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, expand_options
+from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, command, group
 from holdfast.cli.paging import iterate_pages, take_first
 from holdfast.cli.store_access import open_memory
 from holdfast.cli.suggestions import suggest_command
@@ -25,7 +25,7 @@ from holdfast.domain.access import ActorKind
 from holdfast.domain.users import ROLES, Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
 
-app = typer.Typer(help="Manage keys with roles for a company's agents, users and operators.", rich_markup_mode=None)
+app = group("Manage keys with roles for a company's agents, users and operators.")
 log = logging.getLogger("holdfast.cli")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
@@ -59,14 +59,7 @@ class CredentialOptions(NamedTuple):
     space: str | None
 
 
-@app.callback(invoke_without_command=True)
-def credential(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def create(
     name: Name,
     chosen: StoreOptions,
@@ -87,8 +80,7 @@ def create(
         _print_key(_issue_key(memory, name, options, again, rotate=False), again, as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def rotate(
     name: Name,
     chosen: StoreOptions,
@@ -108,8 +100,7 @@ def rotate(
         _print_key(_issue_key(memory, name, options, again, rotate=True), again, as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def revoke(
     name: Name,
     chosen: StoreOptions,
@@ -137,8 +128,7 @@ def revoke(
         raise typer.Exit(ExitCode.PROBLEM)
 
 
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(
     chosen: StoreOptions, kind: AnyKind = None, company: Company = None, limit: Most = None, as_json: Json = False
 ) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.cli.control_plane import group, show_table
+from holdfast.cli.control_plane import show_table
 from holdfast.cli.formatting import format_time
+from holdfast.cli.options import group
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.hooks import Delivery, HookDeliveryStatus

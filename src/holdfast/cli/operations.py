@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.control_plane import group, show_table
+from holdfast.cli.control_plane import show_table
 from holdfast.cli.formatting import format_time_with_seconds
+from holdfast.cli.options import group
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.operations import TYPE_OF, MemoryMetrics, Operation

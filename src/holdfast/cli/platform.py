@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, group
 from holdfast.cli.render import console
 from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot
 from holdfast.domain.profiles import DEFAULT_PROFILE, KIB, MIB, PROFILES, Profile, profile_of
 
-app = typer.Typer(help="Show the profiles and the capabilities of each.", rich_markup_mode=None)
+app = group("Show the profiles and the capabilities of each.")
 
 _BECAUSE = {
     Gate.PROFILE: "not in this profile",
@@ -28,12 +28,6 @@ _Name = Annotated[
     str,
     typer.Option("--profile", metavar="NAME", help="One of `holdfast platform profiles`, with or without profile-."),
 ]
-
-
-@app.callback(invoke_without_command=True)
-def platform(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 @app.command(name="capability-snapshot")

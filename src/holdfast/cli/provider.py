@@ -13,26 +13,19 @@ from holdfast.cli.control_plane import format_config, parse_config, show_table
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, OnlyText, expand_options
+from holdfast.cli.options import Json, OnlyText, command, group
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.control import ProviderInfo
 from holdfast.errors import UnknownProvider
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="List memory providers, and check one before binding it.", rich_markup_mode=None)
+app = group("List memory providers, and check one before binding it.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
 
 
-@app.callback(invoke_without_command=True)
-def provider(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(as_json: Json = False) -> None:
     """List the installed providers, and the problem of each that cannot be used."""
     found, broken = installed_providers(read_settings())
@@ -50,8 +43,7 @@ def list_(as_json: Json = False) -> None:
         show_table(("unusable", "location", "problem"), rows, "")
 
 
-@app.command()
-@expand_options
+@command(app)
 def show(name: Name, as_json: Json = False) -> None:
     """Show a provider's capabilities and configuration options."""
     found, broken = installed_providers(read_settings())
@@ -83,8 +75,7 @@ def show(name: Name, as_json: Json = False) -> None:
     )
 
 
-@app.command()
-@expand_options
+@command(app)
 def check(
     name: Name,
     config: Annotated[

@@ -15,7 +15,7 @@ import holdfast
 from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, expand_options
+from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, command, group
 from holdfast.cli.paging import iterate_pages, print_each
 from holdfast.cli.progress import UploadProgress, uploads
 from holdfast.cli.store_access import open_memory, run_due_jobs, warn_missing_vectors
@@ -26,7 +26,7 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import ConfigurationError, Conflict, HoldfastError, InvalidDocument, InvalidInput, OutcomeUnknown
 from holdfast.inputs import ScopeKwargs
 
-app = typer.Typer(help="Store documents for search: text, markdown, HTML, PDF and DOCX.", rich_markup_mode=None)
+app = group("Store documents for search: text, markdown, HTML, PDF and DOCX.")
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", hidden=True)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
@@ -78,14 +78,7 @@ class FileResults:
         return codes.pop() if len(codes) == 1 else ExitCode.PROBLEM
 
 
-@app.callback(invoke_without_command=True)
-def resource(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def add(
     files: Files,
     place: ScopeOptions,
@@ -113,8 +106,7 @@ def add(
     raise typer.Exit(outcome.exit_code)
 
 
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(place: ScopeOptions, chosen: StoreOptions, limit: Most = None, as_json: Json = False) -> None:
     """List resources, newest first: each with its id, name, type and size."""
     where = place.scope_kwargs()
@@ -127,8 +119,7 @@ def list_(place: ScopeOptions, chosen: StoreOptions, limit: Most = None, as_json
         print_each(lines, "There are no resources here; `holdfast resource add FILE` adds one.")
 
 
-@app.command()
-@expand_options
+@command(app)
 def delete(
     ids: Ids,
     place: ScopeOptions,

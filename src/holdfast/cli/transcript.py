@@ -14,7 +14,7 @@ from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.governance import open_governed
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, Space, Yes, expand_options
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, Space, Yes, command, group
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryIdentity, MemoryScope
@@ -33,7 +33,7 @@ from holdfast.domain.transcript_turns import Transition, View
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="Show and check transcripts; archive, mask or delete turns.", rich_markup_mode=None)
+app = group("Show and check transcripts; archive, mask or delete turns.")
 T = TypeVar("T")
 
 
@@ -80,14 +80,7 @@ _Cursor = Annotated[OnlyText, _option("--cursor", "CURSOR", "The cursor that the
 _All = Annotated[bool, typer.Option("--all", help="Every following page.")]
 
 
-@app.callback(invoke_without_command=True)
-def transcript(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def replay(
     whose: ConversationOptions,
     chosen: LocalStoreOptions,
@@ -108,8 +101,7 @@ def replay(
     _pages(page, whose, chosen, cursor, everything=everything, as_json=as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def export(
     whose: ConversationOptions,
     chosen: LocalStoreOptions,
@@ -129,8 +121,7 @@ def export(
     _pages(page, whose, chosen, cursor, everything=everything, as_json=as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def lifecycle(
     transition: Annotated[str, typer.Argument(metavar="TRANSITION", help=f"{', '.join(Transition)}.")],
     whose: ConversationOptions,
@@ -175,8 +166,7 @@ def lifecycle(
         _print_report(report, whose)
 
 
-@app.command()
-@expand_options
+@command(app)
 def repair(whose: ConversationOptions, chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Check the consistency of a conversation and the memories extracted from it. It changes nothing.
 

@@ -12,7 +12,7 @@ import holdfast
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, expand_options
+from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, command, group
 from holdfast.cli.paging import iterate_pages, print_each
 from holdfast.cli.store_access import open_memory
 from holdfast.cli.suggestions import suggest_command
@@ -20,20 +20,13 @@ from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.users import Issued, User
 from holdfast.errors import OutcomeUnknown, UserExists
 
-app = typer.Typer(help="Create users, rotate their keys, and revoke them.", rich_markup_mode=None)
+app = group("Create users, rotate their keys, and revoke them.")
 log = logging.getLogger("holdfast.cli")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
 
 
-@app.callback(invoke_without_command=True)
-def user(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Create a user and print its key: once, and alone on stdout, as in KEY=$(holdfast user create ana).
 
@@ -44,8 +37,7 @@ def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
         _print_key(_issue_key(memory, name, space, again, rotate=False), again, as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Replace a user's key, and print the new one as `create` does. The old key is invalid from then on.
 
@@ -56,8 +48,7 @@ def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json 
         _print_key(_issue_key(memory, name, space, again, rotate=True), again, as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = False, as_json: Json = False) -> None:
     """Revoke a user's key. It asks first; without a terminal to ask on, it needs --yes.
 
@@ -78,8 +69,7 @@ def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = Fal
         raise typer.Exit(ExitCode.PROBLEM)
 
 
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json: Json = False) -> None:
     """List users by name, with the dates of creation, of the current key and of revocation."""
     with open_memory(chosen) as memory:
