@@ -20,7 +20,7 @@ from holdfast.cli.control_plane import (
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, command, group
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, command, group, option
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
@@ -201,8 +201,8 @@ def override(
 @command(app)
 def resolve(
     chosen: LocalStoreOptions,
-    agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="For this agent.")] = None,
-    key: Annotated[OnlyText, typer.Option("--key", metavar="KEY", help="As if this binding were requested.")] = None,
+    agent: Annotated[OnlyText, option("--agent", "NAME", "For this agent.")] = None,
+    key: Annotated[OnlyText, option("--key", "KEY", "As if this binding were requested.")] = None,
     company: Company = None,
     as_json: Json = False,
 ) -> None:

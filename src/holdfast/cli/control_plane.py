@@ -20,7 +20,7 @@ from rich.text import Text
 import holdfast
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import UsageError
-from holdfast.cli.options import OnlyText, StoreOptions
+from holdfast.cli.options import OnlyText, StoreOptions, option
 from holdfast.cli.render import UNBOUNDED, console
 from holdfast.cli.store_access import location, require_local_store
 from holdfast.cli.terminal_safety import on_one_line
@@ -28,10 +28,7 @@ from holdfast.domain.location import is_server_url
 from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
-Company = Annotated[
-    OnlyText,
-    typer.Option("--company", metavar="NAME", help="The company.  [env: HOLDFAST_SPACE; default: default]"),
-]
+Company = Annotated[OnlyText, option("--company", "NAME", "The company.  [env: HOLDFAST_SPACE; default: default]")]
 MAX_PAGE = 200
 _IDS = ("id", "operation")
 _NOTHING = "-"

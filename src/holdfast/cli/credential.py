@@ -11,12 +11,12 @@ from typing import Annotated, NamedTuple
 import typer
 
 import holdfast
-from holdfast.cli.control_plane import show_table
+from holdfast.cli.control_plane import Company, show_table
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, command, group
+from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, command, group, option
 from holdfast.cli.paging import iterate_pages, take_first
 from holdfast.cli.store_access import open_memory
 from holdfast.cli.suggestions import suggest_command
@@ -29,24 +29,16 @@ app = group("Manage keys with roles for a company's agents, users and operators.
 log = logging.getLogger("holdfast.cli")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
-Company = Annotated[
-    OnlyText, typer.Option("--company", metavar="NAME", help="The company.  [env: HOLDFAST_SPACE; default: default]")
-]
-Kind = Annotated[str, typer.Option("--kind", metavar="KIND", help="agent, user or operator.")]
-AnyKind = Annotated[
-    OnlyText, typer.Option("--kind", metavar="KIND", help="agent, user or operator.  [default: all of them]")
-]
+Kind = Annotated[str, option("--kind", "KIND", "agent, user or operator.")]
+AnyKind = Annotated[OnlyText, option("--kind", "KIND", "agent, user or operator.  [default: all of them]")]
 Role = Annotated[
     OnlyText,
-    typer.Option(
-        "--role",
-        metavar="ROLE",
-        help="member, curator or reader (agents); member or reader (users); admin or auditor (operators).",
+    option(
+        "--role", "ROLE", "member, curator or reader (agents); member or reader (users); admin or auditor (operators)."
     ),
 ]
 Subjects = Annotated[
-    list[str] | None,
-    typer.Option("--subject", metavar="NAME", help="A subject that an agent may act for besides itself; repeatable."),
+    list[str] | None, option("--subject", "NAME", "A subject that an agent may act for besides itself; repeatable.")
 ]
 
 

@@ -11,7 +11,7 @@ import typer
 import holdfast
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, ScopeOptions, StoreOptions, Yes, expand_options
+from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, Yes, expand_options, option
 from holdfast.cli.store_access import open_memory, run_due_jobs
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
@@ -21,7 +21,7 @@ from holdfast.inputs import MISSING, ScopeKwargs, target_from
 _SHOWN = 5
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True)]
-Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="Everything from this source.")]
+Source = Annotated[OnlyText, option("--source", "NAME", "Everything from this source.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, group
+from holdfast.cli.options import Json, group, option
 from holdfast.cli.render import console
 from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot
 from holdfast.domain.profiles import DEFAULT_PROFILE, KIB, MIB, PROFILES, Profile, profile_of
@@ -24,10 +23,7 @@ _BECAUSE = {
     Gate.PERMITTED: "not permitted",
     Gate.PRIVACY: "kept private",
 }
-_Name = Annotated[
-    str,
-    typer.Option("--profile", metavar="NAME", help="One of `holdfast platform profiles`, with or without profile-."),
-]
+_Name = Annotated[str, option("--profile", "NAME", "One of `holdfast platform profiles`, with or without profile-.")]
 
 
 @app.command(name="capability-snapshot")

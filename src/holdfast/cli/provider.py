@@ -13,7 +13,7 @@ from holdfast.cli.control_plane import format_config, parse_config, show_table
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, OnlyText, command, group
+from holdfast.cli.options import Json, OnlyText, command, group, option
 from holdfast.cli.render import console, show_facts
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.control import ProviderInfo
@@ -79,7 +79,7 @@ def show(name: Name, as_json: Json = False) -> None:
 def check(
     name: Name,
     config: Annotated[
-        OnlyText, typer.Option("--config", metavar="JSON", help="The configuration as JSON, or @FILE.  [default: {}]")
+        OnlyText, option("--config", "JSON", "The configuration as JSON, or @FILE.  [default: {}]")
     ] = None,
     connect: Annotated[bool, typer.Option("--connect", help="Also resolve its secrets and send it a query.")] = False,
     as_json: Json = False,

@@ -15,7 +15,7 @@ import holdfast
 from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, command, group
+from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, command, group, option
 from holdfast.cli.paging import iterate_pages, print_each
 from holdfast.cli.progress import UploadProgress, uploads
 from holdfast.cli.store_access import open_memory, run_due_jobs, warn_missing_vectors
@@ -30,8 +30,8 @@ app = group("Store documents for search: text, markdown, HTML, PDF and DOCX.")
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", hidden=True)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
-Name = Annotated[OnlyText, typer.Option("--name", metavar="NAME", help="Its name.  [default: the file's name]")]
-Uri = Annotated[OnlyText, typer.Option("--uri", metavar="URI", help="Its origin; search results point there.")]
+Name = Annotated[OnlyText, option("--name", "NAME", "Its name.  [default: the file's name]")]
+Uri = Annotated[OnlyText, option("--uri", "URI", "Its origin; search results point there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 
 _TEXT_TYPES = {

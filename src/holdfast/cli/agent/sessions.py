@@ -14,7 +14,7 @@ from holdfast.cli.agent.options import Workspace
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Yes
+from holdfast.cli.options import Json, Yes, option
 from holdfast.cli.paging import print_each
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.errors import InvalidInput, NotFound
@@ -33,7 +33,7 @@ app = typer.Typer(help="List sessions, latest first; or show, search and delete 
 Id = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
 Words = Annotated[list[str], typer.Argument(metavar="WORDS", hidden=True)]
-Most = Annotated[int, typer.Option("--limit", metavar="N", help="At most N.")]
+Most = Annotated[int, option("--limit", "N", "At most N.")]
 All = Annotated[bool, typer.Option("--all", help="Also tool calls, gateway events, and how runs ended.")]
 
 
