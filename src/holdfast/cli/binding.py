@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -10,14 +9,13 @@ import typer
 
 from holdfast.cli.control_plane import (
     Company,
-    confirm,
     format_config,
     open_control_plane,
     parse_config,
     parse_hooks,
     show_table,
 )
-from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, command, group, option
@@ -137,7 +135,8 @@ def delete(
     Its operations stay in the trail, and its memories stay where they are.
     """
     question = f"Delete the binding {on_one_line(key)}, so that it serves nobody?"
-    if not confirm(question, yes, is_terminal=sys.stdin.isatty):
+    require_terminal(yes)
+    if not (yes or typer.confirm(question, err=True)):
         if as_json:
             print_json({"deleted": None, "served": []})
         else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.measure import Measurement
@@ -126,15 +125,6 @@ def parse_hooks(switches: Sequence[str] | None) -> dict[str, bool]:
             )
         found[name] = state == "on"
     return found
-
-
-def confirm(question: str, yes: bool, *, is_terminal: Callable[[], bool]) -> bool:
-    """Return whether the user confirmed; without a terminal to ask on, `--yes` is required."""
-    if yes:
-        return True
-    if not is_terminal():
-        raise UsageError("there is no terminal to ask on; add --yes")
-    return typer.confirm(question, err=True)
 
 
 def format_config(config: Mapping[str, Any]) -> str:

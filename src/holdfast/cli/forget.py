@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Annotated
 
 import typer
 
 import holdfast
-from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.exits import ExitCode, require_terminal
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, Yes, expand_options, option
 from holdfast.cli.store_access import open_memory, run_due_jobs
@@ -44,8 +43,7 @@ def forget(
     where = place.scope_kwargs()
     named, origin = ids or MISSING, MISSING if source is None else source
     target_from(named, origin, place.conversation, place.subject)  # an invalid target is reported first
-    if not (yes or dry_run or sys.stdin.isatty()):
-        raise UsageError("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    require_terminal(yes or dry_run, "add --yes, or look first with --dry-run")
     with open_memory(chosen) as memory:
         preview = memory.forget_preview(named, source=origin, **where)
         if preview.empty:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import stat
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error
+from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, command, group, option
@@ -132,8 +131,7 @@ def delete(
 
     It shows what it will delete and asks first. Without a terminal to ask on, it needs --yes.
     """
-    if not (yes or dry_run or sys.stdin.isatty()):
-        raise UsageError("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    require_terminal(yes or dry_run, "add --yes, or look first with --dry-run")
     where = place.scope_kwargs()
     receipts: list[ForgetReceipt] = []
     with open_memory(chosen) as memory:

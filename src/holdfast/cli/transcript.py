@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.governance import open_governed
 from holdfast.cli.json_output import print_json
@@ -134,10 +134,8 @@ def lifecycle(
     stay, and are listed.
     """
     deletes = transition == Transition.DELETE_RAW
-    if deletes and not (yes or sys.stdin.isatty()):
-        raise UsageError(
-            "there is no terminal to ask on; add --yes, or look first with `holdfast transcript lifecycle review`"
-        )
+    if deletes:
+        require_terminal(yes, "add --yes, or look first with `holdfast transcript lifecycle review`")
 
     def request_transition(what: str) -> MemoryTranscriptLifecycleReport:
         request = MemoryTranscriptLifecycleRequest(what, reason, whose.scope, turn)
