@@ -13,13 +13,11 @@ from holdfast.cli.control_plane import (
     open_control_plane,
     parse_config,
     parse_hooks,
-    show_table,
 )
 from holdfast.cli.exits import ExitCode, UsageError, require_terminal
-from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, command, group, option
-from holdfast.cli.render import console, show_facts
+from holdfast.cli.render import show_facts, show_table
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
@@ -212,13 +210,12 @@ def resolve(
         print_json(found)
         return
     show_facts(
-        console(),
         {
             "binding": found.binding_key or "none",
-            "provider": found.provider or "-",
+            "provider": found.provider,
             "chosen by": found.source,
             "checked": ", ".join(found.checked),
-            "enabled": "yes" if found.enabled else "no",
+            "enabled": found.enabled,
         },
     )
     if found.binding_key is None:
@@ -233,7 +230,7 @@ def activity(found: list[Activity], call: Invocation) -> None:
     """Show changes and who made them, newest first: bindings, assignments, prices, deliveries and jobs."""
     show_table(
         ("when", "what", "of", "by", "about"),
-        ((format_time(one.at), one.kind.removeprefix("memory."), one.key, *_about(one)) for one in found),
+        ((one.at, one.kind.removeprefix("memory."), one.key, *_about(one)) for one in found),
         "Nothing was changed.",
     )
 
@@ -272,14 +269,14 @@ def _print_binding(one: Binding) -> None:
     facts = {
         "key": one.key,
         "provider": one.provider,
-        "enabled": "yes" if one.enabled else "no",
+        "enabled": one.enabled,
         "revision": str(one.revision),
         "config": format_config(one.config),
-        "hooks on": ", ".join(kind for kind in HookKind if one.delivers(kind)) or "-",
-        "hooks off": ", ".join(kind for kind in HookKind if not one.delivers(kind)) or "-",
-        "changed": "never" if one.updated_at is None else format_time(one.updated_at),
+        "hooks on": ", ".join(kind for kind in HookKind if one.delivers(kind)) or None,
+        "hooks off": ", ".join(kind for kind in HookKind if not one.delivers(kind)) or None,
+        "changed": one.updated_at or "never",
     }
-    show_facts(console(), facts)
+    show_facts(facts)
 
 
 def _print_target(key: str | None, whom: str, as_json: bool) -> None:

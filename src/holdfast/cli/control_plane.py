@@ -1,26 +1,18 @@
-"""Shared by the control-plane commands: the company option, its control plane, tables, and JSON options."""
+"""Shared by the control-plane commands: the company option, its control plane, and options in JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.measure import Measurement
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 import holdfast
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import UsageError
 from holdfast.cli.options import OnlyText, StoreOptions, option
-from holdfast.cli.render import UNBOUNDED, console
 from holdfast.cli.store_access import location, require_local_store
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url
@@ -29,8 +21,6 @@ from holdfast.settings import read_settings
 
 Company = Annotated[OnlyText, option("--company", "NAME", "The company.  [env: HOLDFAST_SPACE; default: default]")]
 MAX_PAGE = 200
-_IDS = ("id", "operation")
-_NOTHING = "-"
 
 
 @contextmanager
@@ -49,46 +39,6 @@ def open_control_plane(
     opened = partial(holdfast.ControlPlane.open, path, embedder=chosen.embedder, settings=settings, work=False)
     with errors_as_typed(), opened(space=company) as plane:
         yield plane
-
-
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwise: str) -> None:
-    """Print rows as a table, or `otherwise` if there are none. Stored names are escaped."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
-    for column in columns:
-        # Wrap long cells; truncated ones would lose information.
-        table.add_column(column.removesuffix(">"), justify="right" if column.endswith(">") else "left", overflow="fold")
-    body = [[_cell(each) for each in row] for row in rows]
-    for cells in body:
-        table.add_row(*map(Text, cells))
-    screen = console()
-    if not body:
-        print(otherwise)
-    elif columns[-1] in _IDS and _width(screen, table) > screen.width:
-        _show_as_list(screen, columns, body)
-    else:
-        screen.print(table)
-
-
-def _width(screen: Console, table: Table) -> int:
-    """The width of the table without wrapping."""
-    return Measurement.get(screen, screen.options.update_width(UNBOUNDED), table).maximum
-
-
-def _show_as_list(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows one by one if the table is too wide: an id that is broken over lines cannot be copied."""
-    for *cells, identifier in rows:
-        screen.print(Text(identifier), soft_wrap=True)
-        pairs = ((column, cell) for column, cell in zip(columns, cells, strict=False) if cell != _NOTHING)
-        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in pairs)
-        screen.print(Padding(Text(", ".join(facts)), (0, 0, 0, 4)))
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return _NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return on_one_line(f"{value:,}" if isinstance(value, int) else str(value))
 
 
 def parse_config(text: str | None) -> dict[str, Any] | None:

@@ -8,14 +8,14 @@ from itertools import chain
 from typing import Annotated
 
 import holdfast
-from holdfast.cli.control_plane import Company, show_table
+from holdfast.cli.control_plane import Company
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import require_terminal
-from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.keys import KeyHolder, Name
 from holdfast.cli.options import Json, Most, OnlyText, StoreOptions, Yes, command, group, option
 from holdfast.cli.paging import iterate_pages, take_first
+from holdfast.cli.render import show_table
 from holdfast.cli.store_access import open_memory
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
@@ -119,13 +119,5 @@ def _issue(
 
 
 def _row(one: User) -> tuple[object, ...]:
-    rotated, revoked = (None if at is None else format_time(at) for at in (one.rotated_at, one.revoked_at))
-    return (
-        format_time(one.created_at),
-        one.kind,
-        one.id,
-        one.role,
-        ", ".join(sorted(one.subjects)) or None,
-        rotated,
-        revoked,
-    )
+    subjects = ", ".join(sorted(one.subjects)) or None
+    return (one.created_at, one.kind, one.id, one.role, subjects, one.rotated_at, one.revoked_at)

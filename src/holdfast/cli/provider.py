@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.app import check_provider, installed_providers
-from holdfast.cli.control_plane import format_config, parse_config, show_table
+from holdfast.cli.control_plane import format_config, parse_config
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, command, group, option
-from holdfast.cli.render import console, show_facts
+from holdfast.cli.render import show_facts, show_table
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.control import ProviderInfo
 from holdfast.errors import UnknownProvider
@@ -59,10 +59,10 @@ def show(name: Name, as_json: Json = False) -> None:
     facts = {
         "name": one.key,
         "description": one.description,
-        "external": "yes" if one.outside else "no",
-        "optional capabilities": ", ".join(_abilities(one)) or "-",
+        "external": one.outside,
+        "optional capabilities": ", ".join(_abilities(one)) or None,
     }
-    show_facts(console(), facts)
+    show_facts(facts)
     needed = one.schema.get("required", ())
     print()
     show_table(
@@ -94,7 +94,7 @@ def check(
     if as_json:
         print_json(found)
         return
-    show_facts(console(), {"provider": found.provider, "config": format_config(found.config)})
+    show_facts({"provider": found.provider, "config": format_config(found.config)})
     if found.snippets is None:
         print("The configuration is valid.", end="")
         print("" if connect or not found.outside else " --connect also queries the provider.")

@@ -128,25 +128,25 @@ def stats(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> N
         return
     from holdfast.cli import render
 
-    render.show_facts(render.console(), {"store": redact_location(location(chosen)), **facts(found)})
+    render.show_facts({"store": redact_location(location(chosen)), **facts(found)})
     if found.without_vectors:
         print("Records without vectors are found by words only; `holdfast store flush` makes the vectors.")
     if found.stale_vectors:
         print("Records with stale vectors are found by the old ones; `holdfast store flush` makes new ones.")
 
 
-def facts(found: Stats) -> dict[str, str]:
+def facts(found: Stats) -> dict[str, object]:
     jobs = ", ".join(f"{number:,} {status}" for status, number in found.jobs.items())
     return {
-        "messages": f"{found.messages:,}",
-        "memories": f"{found.memories:,}",
-        "conversations": f"{found.conversations:,}",
-        "resources": f"{found.resources:,}",
-        "users": f"{found.users:,}",
-        "partitions": f"{found.partitions:,}",
-        "tombstones": f"{found.tombstones:,}",
-        "without vectors": f"{found.without_vectors:,}",
-        **({"stale vectors": f"{found.stale_vectors:,}"} if found.stale_vectors else {}),
+        "messages": found.messages,
+        "memories": found.memories,
+        "conversations": found.conversations,
+        "resources": found.resources,
+        "users": found.users,
+        "partitions": found.partitions,
+        "tombstones": found.tombstones,
+        "without vectors": found.without_vectors,
+        **({"stale vectors": found.stale_vectors} if found.stale_vectors else {}),
         "jobs": jobs or "none",
         "embedder": found.embedder,
     }

@@ -73,8 +73,10 @@ def verb_command(
     many: str | None = None,
     order: Sequence[str] = (),
     create: bool = False,
+    explained: str | None = None,
 ) -> Callable[[Present], Present]:
-    """Add a command that calls a verb. The decorated function presents the result, and its docstring is the help.
+    """Add a command that calls a verb. The decorated function presents the result, and its docstring is the help,
+    unless it is `explained` here.
 
     `order` is the order of positional arguments, if it is not the request's. `extra` are options that are no
     arguments; `adjust` may change the values before the call. `many` is the name of a result that is a list, in JSON.
@@ -103,7 +105,7 @@ def verb_command(
         parameters += [_parameter("as_json", Json, False)]
         call_verb.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         call_verb.__annotations__ = {each.name: each.annotation for each in parameters}
-        call_verb.__doc__ = present.__doc__ or entry.request.__doc__
+        call_verb.__doc__ = explained or present.__doc__ or entry.request.__doc__
         command(app, name)(call_verb)
         return present
 
