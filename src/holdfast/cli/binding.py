@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+import holdfast
 from holdfast.cli.control_plane import (
     Company,
     format_config,
@@ -143,7 +144,7 @@ def delete(
     with open_control_plane(chosen, company) as plane:
         served = [each for each in plane.targets() if each.binding_key == key]
         plane.delete_binding(key)
-        left = next((each.binding_key for each in plane.targets() if each.kind is TargetKind.COMPANY), None)
+        left = _binding_of(plane, None)
     if as_json:
         print_json({"deleted": key, "served": served})
         return
@@ -163,15 +164,7 @@ def default(
     as_json: Json = False,
 ) -> None:
     """Set the binding for everybody in the company who has none of their own; without KEY, show it."""
-    _refuse_both(key, clear)
-    with open_control_plane(chosen, company) as plane:
-        if key is not None:
-            plane.set_default(key)
-        elif clear:
-            plane.clear_default()
-        found = [each.binding_key for each in plane.targets() if each.kind is TargetKind.COMPANY]
-        name = plane.space
-    _print_target(found[0] if found else None, f"the company {name}", as_json)
+    _assign(chosen, company, None, key, clear=clear, as_json=as_json)
 
 
 @command(app)
@@ -184,15 +177,7 @@ def override(
     as_json: Json = False,
 ) -> None:
     """Set the binding for one agent; without KEY, show it."""
-    _refuse_both(key, clear)
-    with open_control_plane(chosen, company) as plane:
-        if key is not None:
-            plane.set_override(agent, key)
-        elif clear:
-            plane.clear_override(agent)
-        target = (TargetKind.AGENT, agent)
-        found = [each.binding_key for each in plane.targets() if (each.kind, each.target_id) == target]
-    _print_target(found[0] if found else None, f"the agent {agent}", as_json)
+    _assign(chosen, company, agent, key, clear=clear, as_json=as_json)
 
 
 @command(app)
@@ -260,11 +245,6 @@ def _target_name(target: Target) -> str:
     return "everybody else" if target.kind is TargetKind.COMPANY else f"agent {target.target_id}"
 
 
-def _refuse_both(key: str | None, clear: bool) -> None:
-    if key is not None and clear:
-        raise UsageError("give a KEY, or --clear, not both")
-
-
 def _print_binding(one: Binding) -> None:
     facts = {
         "key": one.key,
@@ -279,10 +259,31 @@ def _print_binding(one: Binding) -> None:
     show_facts(facts)
 
 
-def _print_target(key: str | None, whom: str, as_json: bool) -> None:
+def _assign(
+    chosen: StoreOptions, company: str | None, agent: str | None, key: str | None, *, clear: bool, as_json: bool
+) -> None:
+    """Set or clear the binding of an agent, or of the company if it is None; then show it."""
+    if key is not None and clear:
+        raise UsageError("give a KEY, or --clear, not both")
+    with open_control_plane(chosen, company) as plane:
+        if key is not None and agent is None:
+            plane.set_default(key)
+        elif key is not None and agent is not None:
+            plane.set_override(agent, key)
+        elif clear and agent is None:
+            plane.clear_default()
+        elif clear and agent is not None:
+            plane.clear_override(agent)
+        found = _binding_of(plane, agent)
+        whom = on_one_line(f"the company {plane.space}" if agent is None else f"the agent {agent}")
     if as_json:
-        print_json({"binding_key": key})
-    elif key is None:
-        print(f"No binding of its own serves {on_one_line(whom)}.")
+        print_json({"binding_key": found})
     else:
-        print(f"{on_one_line(key)} serves {on_one_line(whom)}.")
+        print(f"No binding of its own serves {whom}." if found is None else f"{on_one_line(found)} serves {whom}.")
+
+
+def _binding_of(plane: holdfast.ControlPlane, agent: str | None) -> str | None:
+    """The key of the binding assigned to an agent, or to the company if it is None."""
+    kind = TargetKind.COMPANY if agent is None else TargetKind.AGENT
+    owns = (each.binding_key for each in plane.targets() if each.kind is kind and agent in (None, each.target_id))
+    return next(owns, None)

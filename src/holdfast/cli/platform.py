@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from holdfast.cli.json_output import print_json
+from holdfast.cli.json_output import plain, print_json
 from holdfast.cli.options import Json, group, option
 from holdfast.cli.render import show_table
 from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot
@@ -68,12 +68,5 @@ def _row(profile: Profile) -> tuple[object, ...]:
 
 
 def _document(profile: Profile) -> dict[str, object]:
-    return {
-        "name": profile.name,
-        "kind": profile.kind,
-        "backends": profile.backends,
-        "without": sorted(profile.without),
-        "budget": profile.budget,
-        "recent_messages": profile.budget.recent_messages,
-        "transcript": profile.budget.transcript,
-    }
+    budget = profile.budget
+    return {**plain(profile), "recent_messages": budget.recent_messages, "transcript": budget.transcript}
