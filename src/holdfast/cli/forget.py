@@ -49,7 +49,9 @@ def forget(
         if preview.empty:
             raise NotFound("nothing matches, so there is nothing to forget; check the names")
         if not as_json:
-            _show(preview, _sample_records(memory, preview, where))
+            from holdfast.cli import render
+
+            render.show_preview(render.console(), preview, _sample_records(memory, preview, where))
         receipt = None
         if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
             receipt = memory.forget(named, source=origin, token=preview.token, **where)
@@ -59,21 +61,11 @@ def forget(
 
 def _sample_records(memory: holdfast.Memory, preview: ForgetPreview, where: ScopeKwargs) -> list[Record]:
     """The first records of the preview. Memories outlive their conversation, so they are looked up without it."""
-    found = []
+    found, owner = [], {part: value for part, value in where.items() if part in ("space", "subject", "agent")}
     for record_id in preview.ids[:_SHOWN]:
         with contextlib.suppress(NotFound):  # shared with others, and not visible in this scope
-            found.append(memory.get(record_id, **_without_conversation(where)))
+            found.append(memory.get(record_id, **owner))  # type: ignore[arg-type]
     return found
-
-
-def _without_conversation(where: ScopeKwargs) -> ScopeKwargs:
-    return {part: where[part] for part in ("space", "subject", "agent") if part in where}  # type: ignore[return-value]
-
-
-def _show(preview: ForgetPreview, some: list[Record]) -> None:
-    from holdfast.cli import render
-
-    render.show_preview(render.console(), preview, some)
 
 
 def _conclude(preview: ForgetPreview, receipt: ForgetReceipt | None, *, dry_run: bool, as_json: bool) -> None:

@@ -84,16 +84,16 @@ def _row(one: Operation) -> tuple[object, ...]:
     )
 
 
-def _facts(one: Operation) -> dict[str, str]:
-    facts = {
+def _facts(one: Operation) -> dict[str, object]:
+    facts: dict[str, object] = {
         "id": one.id,
         "when": format_time_with_seconds(one.started_at),
-        "type": TYPE_OF.get(one.action, "-"),
+        "type": TYPE_OF.get(one.action),
         "action": one.action,
         "outcome": one.outcome if one.error_code is None else f"{one.outcome}: {one.error_code}",
         "who": str(one.actor),
         "where": ", ".join(f"{name} {value}" for name, value in one.scope.given().items()),
-        "records": f"{one.touched:,}",
+        "records": one.touched,
         "took": f"{one.duration_micros / 1_000:,.1f} ms",
     }
     if (about := one.attribution) is None:

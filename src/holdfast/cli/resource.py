@@ -53,7 +53,6 @@ class FailedFile:
     file: str
     code: str
     message: str
-    exit_code: ExitCode
 
 
 @dataclass(slots=True)
@@ -62,19 +61,16 @@ class FileResults:
 
     added: list[AddedFile] = field(default_factory=list)
     failed: list[FailedFile] = field(default_factory=list)
+    exit_code: ExitCode = ExitCode.OK
 
     def fail(self, path: Path, error: HoldfastError | OSError) -> None:
+        """Record a failure. The exit code is the one that all failures share, else PROBLEM."""
         if isinstance(error, OSError):
-            failure = FailedFile(str(path), "io_error", error.strerror or str(error), ExitCode.PROBLEM)
+            failure, code = FailedFile(str(path), "io_error", error.strerror or str(error)), ExitCode.PROBLEM
         else:
-            failure = FailedFile(str(path), error.code, str(error), code_for(error))
+            failure, code = FailedFile(str(path), error.code, str(error)), code_for(error)
+        self.exit_code = code if not self.failed or self.exit_code is code else ExitCode.PROBLEM
         self.failed.append(failure)
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code that all failures share, else PROBLEM."""
-        codes = {failure.exit_code for failure in self.failed} or {ExitCode.OK}
-        return codes.pop() if len(codes) == 1 else ExitCode.PROBLEM
 
 
 @command(app)
@@ -201,8 +197,8 @@ def _add_file(
     bar.begin(path.name)
     try:
         content = _read(path)
-        # With another name, the suffix that tells the type may be missing.
-        media_type = None if name is None else _text_type(path)
+        # With another name, the suffix that tells the text format may be missing. Others are recognized by content.
+        media_type = None if name is None else _TEXT_TYPES.get(path.suffix.lower())
         added = memory.add_resource(
             content, name=path.name if name is None else name, media_type=media_type, external_uri=uri, **where
         )
@@ -221,19 +217,13 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _text_type(path: Path) -> str | None:
-    """The text format that the file's name implies; binary formats are recognized by content."""
-    return _TEXT_TYPES.get(path.suffix.lower())
-
-
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _print_results(outcome: FileResults, as_json: bool) -> None:
     """Print the results; nothing if no file was reached."""
     if as_json and (outcome.added or outcome.failed):
-        failed = [{"file": one.file, "code": one.code, "message": one.message} for one in outcome.failed]
-        print_json({"added": outcome.added, "failed": failed})
+        print_json({"added": outcome.added, "failed": outcome.failed})
     elif not as_json:
         for one in outcome.added:
             done = "Already there:" if one.reused else "Stored:"

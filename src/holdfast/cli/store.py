@@ -236,9 +236,7 @@ def rebuild(chosen: StoreOptions, as_json: Json = False) -> None:
         print_json(rebuilt)
     else:
         print(f"Rebuilt the indexes of {format_count(rebuilt.records, 'record')}.")
-    if rebuilt.pending_vectors:
-        _print_waiting(rebuilt.pending_vectors, as_json)
-        raise typer.Exit(ExitCode.PROBLEM)
+    _require_vectors(rebuilt.pending_vectors, as_json)
 
 
 @command(app)
@@ -254,9 +252,7 @@ def flush(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> N
         print(
             f"Sealed {format_count(flushed.messages, 'message')} of conversation {on_one_line(flushed.conversation)}."
         )
-    if left.pending_vectors:
-        _print_waiting(left.pending_vectors, as_json)
-        raise typer.Exit(ExitCode.PROBLEM)
+    _require_vectors(left.pending_vectors, as_json)
 
 
 @command(app)
@@ -276,6 +272,9 @@ def jobs(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> No
         print("There are no background jobs, and there were none.")
 
 
-def _print_waiting(pending: int, as_json: bool) -> None:
-    if not as_json:
+def _require_vectors(pending: int, as_json: bool) -> None:
+    """Exit with a problem if records wait for vectors."""
+    if pending and not as_json:
         print(f"{pending:,} records still wait for vectors; `holdfast doctor` says whether the embedder answers.")
+    if pending:
+        raise typer.Exit(ExitCode.PROBLEM)
