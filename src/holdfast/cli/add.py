@@ -19,7 +19,7 @@ import holdfast
 from holdfast.cli.exits import UsageError
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, expand_options
+from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, expand_options, option
 from holdfast.cli.progress import Advance, progress
 from holdfast.cli.store_access import open_memory, run_due_jobs
 from holdfast.cli.terminal_safety import on_one_line
@@ -47,17 +47,12 @@ Flush = Annotated[
 class MessageOptions:
     """The sender, role, time and id of a message."""
 
-    sender: Annotated[OnlyText, typer.Option("--sender", metavar="NAME", help="The sender.")] = None
-    role: Annotated[
-        OnlyText, typer.Option("--role", metavar="ROLE", help="user, assistant, tool or system.  [default: user]")
-    ] = None
+    sender: Annotated[OnlyText, option("--sender", "NAME", "The sender.")] = None
+    role: Annotated[OnlyText, option("--role", "ROLE", "user, assistant, tool or system.  [default: user]")] = None
     timestamp: Annotated[
-        OnlyText,
-        typer.Option("--timestamp", metavar="TIME", help="The time, such as 2026-11-15T09:30.  [default: now]"),
+        OnlyText, option("--timestamp", "TIME", "The time, such as 2026-11-15T09:30.  [default: now]")
     ] = None
-    message_id: Annotated[
-        OnlyText, typer.Option("--id", metavar="ID", help="Your own id: the message is never stored twice.")
-    ] = None
+    message_id: Annotated[OnlyText, option("--id", "ID", "Your own id: the message is never stored twice.")] = None
 
     def fields(self) -> dict[str, str]:
         named = {"sender": self.sender, "role": self.role, "timestamp": self.timestamp, "id": self.message_id}
@@ -107,7 +102,7 @@ def add(
     chosen: StoreOptions,
     texts: Texts = None,
     file: File = None,
-    source: Annotated[OnlyText, typer.Option("--source", metavar="NAME", help="The source it comes from.")] = None,
+    source: Annotated[OnlyText, option("--source", "NAME", "The source it comes from.")] = None,
     flush: Flush = False,
     as_json: Json = False,
 ) -> None:

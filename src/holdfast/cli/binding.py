@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+import holdfast
 from holdfast.cli.control_plane import (
     Company,
-    confirm,
     format_config,
-    group,
     open_control_plane,
     parse_config,
     parse_hooks,
-    show_table,
 )
-from holdfast.cli.exits import ExitCode, UsageError
-from holdfast.cli.formatting import format_time
+from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, expand_options
-from holdfast.cli.render import console, show_facts
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, Yes, command, group, option
+from holdfast.cli.render import show_facts, show_table
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
@@ -47,8 +43,7 @@ _CHANGES = {
 }
 
 
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
     """List a company's bindings, and whom each serves."""
     with open_control_plane(chosen, company) as plane:
@@ -130,8 +125,7 @@ def disable(one: Binding, call: Invocation) -> None:
     _print_binding(one)
 
 
-@app.command()
-@expand_options
+@command(app)
 def delete(
     key: Key, chosen: LocalStoreOptions, company: Company = None, yes: Yes = False, as_json: Json = False
 ) -> None:
@@ -140,7 +134,8 @@ def delete(
     Its operations stay in the trail, and its memories stay where they are.
     """
     question = f"Delete the binding {on_one_line(key)}, so that it serves nobody?"
-    if not confirm(question, yes, is_terminal=sys.stdin.isatty):
+    require_terminal(yes)
+    if not (yes or typer.confirm(question, err=True)):
         if as_json:
             print_json({"deleted": None, "served": []})
         else:
@@ -149,7 +144,7 @@ def delete(
     with open_control_plane(chosen, company) as plane:
         served = [each for each in plane.targets() if each.binding_key == key]
         plane.delete_binding(key)
-        left = next((each.binding_key for each in plane.targets() if each.kind is TargetKind.COMPANY), None)
+        left = _binding_of(plane, None)
     if as_json:
         print_json({"deleted": key, "served": served})
         return
@@ -158,8 +153,7 @@ def delete(
         _print_formerly_served(served, left, _set_default(chosen, company))
 
 
-@app.command()
-@expand_options
+@command(app)
 def default(
     chosen: LocalStoreOptions,
     key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
@@ -170,19 +164,10 @@ def default(
     as_json: Json = False,
 ) -> None:
     """Set the binding for everybody in the company who has none of their own; without KEY, show it."""
-    _refuse_both(key, clear)
-    with open_control_plane(chosen, company) as plane:
-        if key is not None:
-            plane.set_default(key)
-        elif clear:
-            plane.clear_default()
-        found = [each.binding_key for each in plane.targets() if each.kind is TargetKind.COMPANY]
-        name = plane.space
-    _print_target(found[0] if found else None, f"the company {name}", as_json)
+    _assign(chosen, company, None, key, clear=clear, as_json=as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def override(
     agent: Annotated[str, typer.Argument(metavar="AGENT", hidden=True)],
     chosen: LocalStoreOptions,
@@ -192,23 +177,14 @@ def override(
     as_json: Json = False,
 ) -> None:
     """Set the binding for one agent; without KEY, show it."""
-    _refuse_both(key, clear)
-    with open_control_plane(chosen, company) as plane:
-        if key is not None:
-            plane.set_override(agent, key)
-        elif clear:
-            plane.clear_override(agent)
-        target = (TargetKind.AGENT, agent)
-        found = [each.binding_key for each in plane.targets() if (each.kind, each.target_id) == target]
-    _print_target(found[0] if found else None, f"the agent {agent}", as_json)
+    _assign(chosen, company, agent, key, clear=clear, as_json=as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def resolve(
     chosen: LocalStoreOptions,
-    agent: Annotated[OnlyText, typer.Option("--agent", metavar="NAME", help="For this agent.")] = None,
-    key: Annotated[OnlyText, typer.Option("--key", metavar="KEY", help="As if this binding were requested.")] = None,
+    agent: Annotated[OnlyText, option("--agent", "NAME", "For this agent.")] = None,
+    key: Annotated[OnlyText, option("--key", "KEY", "As if this binding were requested.")] = None,
     company: Company = None,
     as_json: Json = False,
 ) -> None:
@@ -219,13 +195,12 @@ def resolve(
         print_json(found)
         return
     show_facts(
-        console(),
         {
             "binding": found.binding_key or "none",
-            "provider": found.provider or "-",
+            "provider": found.provider,
             "chosen by": found.source,
             "checked": ", ".join(found.checked),
-            "enabled": "yes" if found.enabled else "no",
+            "enabled": found.enabled,
         },
     )
     if found.binding_key is None:
@@ -240,7 +215,7 @@ def activity(found: list[Activity], call: Invocation) -> None:
     """Show changes and who made them, newest first: bindings, assignments, prices, deliveries and jobs."""
     show_table(
         ("when", "what", "of", "by", "about"),
-        ((format_time(one.at), one.kind.removeprefix("memory."), one.key, *_about(one)) for one in found),
+        ((one.at, one.kind.removeprefix("memory."), one.key, *_about(one)) for one in found),
         "Nothing was changed.",
     )
 
@@ -270,29 +245,45 @@ def _target_name(target: Target) -> str:
     return "everybody else" if target.kind is TargetKind.COMPANY else f"agent {target.target_id}"
 
 
-def _refuse_both(key: str | None, clear: bool) -> None:
-    if key is not None and clear:
-        raise UsageError("give a KEY, or --clear, not both")
-
-
 def _print_binding(one: Binding) -> None:
     facts = {
         "key": one.key,
         "provider": one.provider,
-        "enabled": "yes" if one.enabled else "no",
+        "enabled": one.enabled,
         "revision": str(one.revision),
         "config": format_config(one.config),
-        "hooks on": ", ".join(kind for kind in HookKind if one.delivers(kind)) or "-",
-        "hooks off": ", ".join(kind for kind in HookKind if not one.delivers(kind)) or "-",
-        "changed": "never" if one.updated_at is None else format_time(one.updated_at),
+        "hooks on": ", ".join(kind for kind in HookKind if one.delivers(kind)) or None,
+        "hooks off": ", ".join(kind for kind in HookKind if not one.delivers(kind)) or None,
+        "changed": one.updated_at or "never",
     }
-    show_facts(console(), facts)
+    show_facts(facts)
 
 
-def _print_target(key: str | None, whom: str, as_json: bool) -> None:
+def _assign(
+    chosen: StoreOptions, company: str | None, agent: str | None, key: str | None, *, clear: bool, as_json: bool
+) -> None:
+    """Set or clear the binding of an agent, or of the company if it is None; then show it."""
+    if key is not None and clear:
+        raise UsageError("give a KEY, or --clear, not both")
+    with open_control_plane(chosen, company) as plane:
+        if key is not None and agent is None:
+            plane.set_default(key)
+        elif key is not None and agent is not None:
+            plane.set_override(agent, key)
+        elif clear and agent is None:
+            plane.clear_default()
+        elif clear and agent is not None:
+            plane.clear_override(agent)
+        found = _binding_of(plane, agent)
+        whom = on_one_line(f"the company {plane.space}" if agent is None else f"the agent {agent}")
     if as_json:
-        print_json({"binding_key": key})
-    elif key is None:
-        print(f"No binding of its own serves {on_one_line(whom)}.")
+        print_json({"binding_key": found})
     else:
-        print(f"{on_one_line(key)} serves {on_one_line(whom)}.")
+        print(f"No binding of its own serves {whom}." if found is None else f"{on_one_line(found)} serves {whom}.")
+
+
+def _binding_of(plane: holdfast.ControlPlane, agent: str | None) -> str | None:
+    """The key of the binding assigned to an agent, or to the company if it is None."""
+    kind = TargetKind.COMPANY if agent is None else TargetKind.AGENT
+    owns = (each.binding_key for each in plane.targets() if each.kind is kind and agent in (None, each.target_id))
+    return next(owns, None)

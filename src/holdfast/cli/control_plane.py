@@ -1,55 +1,26 @@
-"""Shared by the control-plane commands: the company option, its control plane, tables, and JSON options."""
+"""Shared by the control-plane commands: the company option, its control plane, and options in JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.measure import Measurement
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 import holdfast
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import UsageError
-from holdfast.cli.options import OnlyText, StoreOptions
-from holdfast.cli.render import UNBOUNDED, console
+from holdfast.cli.options import OnlyText, StoreOptions, option
 from holdfast.cli.store_access import location, require_local_store
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url
 from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
-Company = Annotated[
-    OnlyText,
-    typer.Option("--company", metavar="NAME", help="The company.  [env: HOLDFAST_SPACE; default: default]"),
-]
-Since = Annotated[OnlyText, typer.Option("--since", metavar="TIME", help="From this time on.")]
-Until = Annotated[OnlyText, typer.Option("--until", metavar="TIME", help="Before this time.")]
-Few = Annotated[int, typer.Option("--limit", metavar="N", help="At most N.", min=1)]
+Company = Annotated[OnlyText, option("--company", "NAME", "The company.  [env: HOLDFAST_SPACE; default: default]")]
 MAX_PAGE = 200
-_IDS = ("id", "operation")
-_NOTHING = "-"
-
-
-def group(explained: str) -> typer.Typer:
-    """Return a group of commands. Without a command it prints its help."""
-    app = typer.Typer(help=explained, rich_markup_mode=None)
-
-    @app.callback(invoke_without_command=True)
-    def show_help(context: typer.Context) -> None:
-        if context.invoked_subcommand is None:
-            print(context.get_help())
-
-    return app
 
 
 @contextmanager
@@ -68,46 +39,6 @@ def open_control_plane(
     opened = partial(holdfast.ControlPlane.open, path, embedder=chosen.embedder, settings=settings, work=False)
     with errors_as_typed(), opened(space=company) as plane:
         yield plane
-
-
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwise: str) -> None:
-    """Print rows as a table, or `otherwise` if there are none. Stored names are escaped."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
-    for column in columns:
-        # Wrap long cells; truncated ones would lose information.
-        table.add_column(column.removesuffix(">"), justify="right" if column.endswith(">") else "left", overflow="fold")
-    body = [[_cell(each) for each in row] for row in rows]
-    for cells in body:
-        table.add_row(*map(Text, cells))
-    screen = console()
-    if not body:
-        print(otherwise)
-    elif columns[-1] in _IDS and _width(screen, table) > screen.width:
-        _show_as_list(screen, columns, body)
-    else:
-        screen.print(table)
-
-
-def _width(screen: Console, table: Table) -> int:
-    """The width of the table without wrapping."""
-    return Measurement.get(screen, screen.options.update_width(UNBOUNDED), table).maximum
-
-
-def _show_as_list(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows one by one if the table is too wide: an id that is broken over lines cannot be copied."""
-    for *cells, identifier in rows:
-        screen.print(Text(identifier), soft_wrap=True)
-        pairs = ((column, cell) for column, cell in zip(columns, cells, strict=False) if cell != _NOTHING)
-        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in pairs)
-        screen.print(Padding(Text(", ".join(facts)), (0, 0, 0, 4)))
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return _NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return on_one_line(f"{value:,}" if isinstance(value, int) else str(value))
 
 
 def parse_config(text: str | None) -> dict[str, Any] | None:
@@ -144,19 +75,6 @@ def parse_hooks(switches: Sequence[str] | None) -> dict[str, bool]:
             )
         found[name] = state == "on"
     return found
-
-
-def without_none(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def confirm(question: str, yes: bool, *, is_terminal: Callable[[], bool]) -> bool:
-    """Return whether the user confirmed; without a terminal to ask on, `--yes` is required."""
-    if yes:
-        return True
-    if not is_terminal():
-        raise UsageError("there is no terminal to ask on; add --yes")
-    return typer.confirm(question, err=True)
 
 
 def format_config(config: Mapping[str, Any]) -> str:

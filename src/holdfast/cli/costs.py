@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from holdfast.cli.control_plane import group, show_table
 from holdfast.cli.exits import UsageError
-from holdfast.cli.formatting import format_time
+from holdfast.cli.options import group
+from holdfast.cli.render import show_table
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.costs import CostEvent, CostLine, CostSummary, FinanceEvent, Price
@@ -71,7 +71,7 @@ def events(found: list[CostEvent], call: Invocation) -> None:
         ("when", "cost>", "estimated", "provider", "model", "binding", "agent", "operation"),
         (
             (
-                format_time(each.occurred_at),
+                each.occurred_at,
                 money(each.amount_micros, each.currency),
                 each.estimated,
                 each.usage.provider,
@@ -113,7 +113,7 @@ def fees(found: list[FinanceEvent], call: Invocation) -> None:
         ("when", "cost>", "kind", "description", "provider", "binding", "invoice"),
         (
             (
-                format_time(each.occurred_at),
+                each.occurred_at,
                 money(each.amount_micros, each.currency),
                 each.kind,
                 each.description,

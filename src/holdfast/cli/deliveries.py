@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.cli.control_plane import group, show_table
-from holdfast.cli.formatting import format_time
-from holdfast.cli.render import console, show_facts
+from holdfast.cli.options import group
+from holdfast.cli.render import show_facts, show_table
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.hooks import Delivery, HookDeliveryStatus
 
@@ -16,30 +15,9 @@ def list_(found: list[Delivery], call: Invocation) -> None:
     """List deliveries, newest first. dead: the last attempt failed; retry or drop it."""
     show_table(
         ("emitted", "hook", "source", "to", "status", "attempts>", "id"),
-        (
-            (format_time(one.created_at), one.hook.kind, one.source.kind, one.to, _status(one), one.attempts, one.id)
-            for one in found
-        ),
+        ((one.created_at, one.hook.kind, one.source.kind, one.to, _status(one), one.attempts, one.id) for one in found),
         "There are no such deliveries.",
     )
-
-
-@verb_command(app, "show", "delivery")
-def show(one: Delivery, call: Invocation) -> None:
-    """Show one delivery: its hook, destination and last result."""
-    _print_delivery(one, call)
-
-
-@verb_command(app, "retry", "retry_delivery")
-def retry(one: Delivery, call: Invocation) -> None:
-    """Retry a dead delivery with its payload. A worker sends it."""
-    _print_delivery(one, call)
-
-
-@verb_command(app, "drop", "drop_delivery")
-def drop(one: Delivery, call: Invocation) -> None:
-    """Drop a pending or dead delivery. Its payload is deleted."""
-    _print_delivery(one, call)
 
 
 def _status(one: Delivery) -> str:
@@ -53,14 +31,22 @@ def _print_delivery(one: Delivery, call: Invocation) -> None:
         "hook id": one.hook.hook_id,
         "source": one.source.kind,
         "to": one.to,
-        "binding": one.binding or "-",
+        "binding": one.binding,
         "status": _status(one),
-        "attempts": str(one.attempts),
-        "emitted": format_time(one.created_at),
-        "changed": "-" if one.updated_at is None else format_time(one.updated_at),
-        "operation": one.operation_id or "-",
+        "attempts": one.attempts,
+        "emitted": one.created_at,
+        "changed": one.updated_at,
+        "operation": one.operation_id,
     }
-    show_facts(console(), facts)
+    show_facts(facts)
     if one.status is HookDeliveryStatus.DEAD:
         retry, drop = (call.suggest(f"deliveries {each}", one.id) for each in ("retry", "drop"))
         print(f"`{retry}` retries it, `{drop}` drops it.")
+
+
+for _name, _verb, _explained in (
+    ("show", "delivery", "Show one delivery: its hook, destination and last result."),
+    ("retry", "retry_delivery", "Retry a dead delivery with its payload. A worker sends it."),
+    ("drop", "drop_delivery", "Drop a pending or dead delivery. Its payload is deleted."),
+):
+    verb_command(app, _name, _verb, explained=_explained)(_print_delivery)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -174,11 +175,6 @@ def _learn(learned: holdfast.MemoryRecord) -> Step:
 def _correct(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
     memory.correct(learned.id, "Ana moved to Porto at the end of February 2026.", reason="it was Porto")
     now = memory.search(CITY, subject="ana", kind="memory")
-
-    def show(screen: Console) -> None:
-        for hit in now:
-            screen.print(f"  now: {hit.text} (revision {hit.revision})", style="bold")
-
     return Step(
         "correct",
         "A correction replaces the memory it corrects.",
@@ -187,17 +183,12 @@ def _correct(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
         memory.search("{CITY}", subject="ana", kind="memory")
         """,
         now,
-        show,
+        partial(_show_revisions, "now", now),
     )
 
 
 def _look_back(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
     before = memory.search(CITY, subject="ana", kind="memory", as_of=learned.recorded_at)
-
-    def show(screen: Console) -> None:
-        for hit in before:
-            screen.print(f"  then: {hit.text} (revision {hit.revision})", style="bold")
-
     return Step(
         "as_of",
         "History stays readable: search as of the time before the correction.",
@@ -206,8 +197,13 @@ def _look_back(memory: holdfast.Memory, learned: holdfast.MemoryRecord) -> Step:
                       as_of=learned.recorded_at)
         """,
         before,
-        show,
+        partial(_show_revisions, "then", before),
     )
+
+
+def _show_revisions(when: str, hits: Sequence[holdfast.Hit], screen: Console) -> None:
+    for hit in hits:
+        screen.print(f"  {when}: {hit.text} (revision {hit.revision})", style="bold")
 
 
 def _forget(memory: holdfast.Memory, path: Path) -> Step:

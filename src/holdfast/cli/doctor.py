@@ -65,8 +65,11 @@ def doctor(chosen: StoreOptions, as_json: Json = False) -> None:
 
 
 def run_checks(chosen: StoreOptions) -> Iterator[Check]:
-    yield _python()
-    yield _sqlite()
+    yield _version(
+        "python", platform.python_version(), sys.version_info[:2] >= _LEAST_PYTHON, "install Python 3.11 or newer"
+    )
+    new_enough = sqlite3.sqlite_version_info >= _LEAST_SQLITE
+    yield _version("sqlite", sqlite3.sqlite_version, new_enough, "use a Python that comes with SQLite 3.35 or newer")
     try:
         path = location(chosen)
     except ConfigurationError as error:
@@ -85,16 +88,8 @@ def run_checks(chosen: StoreOptions) -> Iterator[Check]:
         yield _disk(path)
 
 
-def _python() -> Check:
-    enough = sys.version_info[:2] >= _LEAST_PYTHON
-    advice = "" if enough else "install Python 3.11 or newer"
-    return Check("python", CheckHealth.OK if enough else CheckHealth.FAIL, platform.python_version(), advice)
-
-
-def _sqlite() -> Check:
-    enough = sqlite3.sqlite_version_info >= _LEAST_SQLITE
-    advice = "" if enough else "use a Python that comes with SQLite 3.35 or newer"
-    return Check("sqlite", CheckHealth.OK if enough else CheckHealth.FAIL, sqlite3.sqlite_version, advice)
+def _version(name: str, found: str, new_enough: bool, advice: str) -> Check:
+    return Check(name, CheckHealth.OK, found) if new_enough else Check(name, CheckHealth.FAIL, found, advice)
 
 
 def _settings(path: str) -> Check:
@@ -158,8 +153,7 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     except HoldfastError as error:
         yield Check("store", CheckHealth.FAIL, str(error))
         return
-    # Opening checks the schema and brings an older one up to date.
-    yield Check("store", _writable(path), f"{redact_location(path)} opens, its schema is known", _how_to_write(path))
+    yield _write_access(path)
     yield Check("contents", CheckHealth.OK, _contents(found))
     yield from _vectors(found.embedder, chosen.embedder or read_settings().embedder)
     for finding in verification.findings:
@@ -199,38 +193,24 @@ def _server(path: str) -> Iterator[Check]:
 
 
 def _missing(path: str) -> Check:
-    there_is_none = Check(
-        "store", CheckHealth.WARN, f"there is none at {redact_location(path)} yet", "`holdfast store init` creates it"
-    )
-    if "://" in path:
-        return there_is_none
     folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        return Check(
-            "store", CheckHealth.FAIL, f"the folder {folder} does not exist", "create it, or name another with --store"
-        )
-    if not os.access(folder, os.W_OK):
-        return Check(
-            "store",
-            CheckHealth.FAIL,
-            f"the folder {folder} cannot be written",
-            "change its permissions, or use --store",
-        )
-    return there_is_none
+    if "://" not in path and not folder.is_dir():
+        problem, advice = "does not exist", "create it, or name another with --store"
+    elif "://" not in path and not os.access(folder, os.W_OK):
+        problem, advice = "cannot be written", "change its permissions, or use --store"
+    else:
+        detail = f"there is none at {redact_location(path)} yet"
+        return Check("store", CheckHealth.WARN, detail, "`holdfast store init` creates it")
+    return Check("store", CheckHealth.FAIL, f"the folder {folder} {problem}", advice)
 
 
-def _writable(path: str) -> CheckHealth:
-    if "://" in path:
-        return CheckHealth.OK  # else it would not have opened
-    return (
-        CheckHealth.OK
-        if os.access(path, os.W_OK) and os.access(Path(path).absolute().parent, os.W_OK)
-        else CheckHealth.FAIL
-    )
-
-
-def _how_to_write(path: str) -> str:
-    return "" if _writable(path) is CheckHealth.OK else "make the file and its folder writable"
+def _write_access(path: str) -> Check:
+    """Check that an open store can be written. Opening checks its schema and brings an older one up to date."""
+    detail = f"{redact_location(path)} opens, its schema is known"
+    # A database that cannot be written would not have opened.
+    if "://" in path or all(os.access(place, os.W_OK) for place in (path, Path(path).absolute().parent)):
+        return Check("store", CheckHealth.OK, detail)
+    return Check("store", CheckHealth.FAIL, detail, "make the file and its folder writable")
 
 
 def _contents(found: Stats) -> str:

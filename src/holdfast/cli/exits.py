@@ -40,6 +40,12 @@ class UsageError(typer.TyperException):
     """The options contradict each other or their context. The message says what to type instead."""
 
 
+def require_terminal(yes: bool, instead: str = "add --yes") -> None:
+    """Raise if the user can neither be asked nor has answered with `--yes`."""
+    if not (yes or sys.stdin.isatty()):
+        raise UsageError(f"there is no terminal to ask on; {instead}")
+
+
 EXIT_CODES: dict[type[errors.HoldfastError], ExitCode] = {
     errors.InvalidInput: ExitCode.USAGE,
     errors.ConfigurationError: ExitCode.USAGE,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Annotated
 
 import typer
 
 import holdfast
-from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.exits import ExitCode, require_terminal
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, ScopeOptions, StoreOptions, Yes, expand_options
+from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, Yes, expand_options, option
 from holdfast.cli.store_access import open_memory, run_due_jobs
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.results import Record
@@ -21,7 +20,7 @@ from holdfast.inputs import MISSING, ScopeKwargs, target_from
 _SHOWN = 5
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True)]
-Source = Annotated[str | None, typer.Option("--source", metavar="NAME", help="Everything from this source.")]
+Source = Annotated[OnlyText, option("--source", "NAME", "Everything from this source.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
 
 
@@ -44,14 +43,15 @@ def forget(
     where = place.scope_kwargs()
     named, origin = ids or MISSING, MISSING if source is None else source
     target_from(named, origin, place.conversation, place.subject)  # an invalid target is reported first
-    if not (yes or dry_run or sys.stdin.isatty()):
-        raise UsageError("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    require_terminal(yes or dry_run, "add --yes, or look first with --dry-run")
     with open_memory(chosen) as memory:
         preview = memory.forget_preview(named, source=origin, **where)
         if preview.empty:
             raise NotFound("nothing matches, so there is nothing to forget; check the names")
         if not as_json:
-            _show(preview, _sample_records(memory, preview, where))
+            from holdfast.cli import render
+
+            render.show_preview(render.console(), preview, _sample_records(memory, preview, where))
         receipt = None
         if not dry_run and (yes or typer.confirm("Forget all of it for good?", err=True)):
             receipt = memory.forget(named, source=origin, token=preview.token, **where)
@@ -61,21 +61,11 @@ def forget(
 
 def _sample_records(memory: holdfast.Memory, preview: ForgetPreview, where: ScopeKwargs) -> list[Record]:
     """The first records of the preview. Memories outlive their conversation, so they are looked up without it."""
-    found = []
+    found, owner = [], {part: value for part, value in where.items() if part in ("space", "subject", "agent")}
     for record_id in preview.ids[:_SHOWN]:
         with contextlib.suppress(NotFound):  # shared with others, and not visible in this scope
-            found.append(memory.get(record_id, **_without_conversation(where)))
+            found.append(memory.get(record_id, **owner))  # type: ignore[arg-type]
     return found
-
-
-def _without_conversation(where: ScopeKwargs) -> ScopeKwargs:
-    return {part: where[part] for part in ("space", "subject", "agent") if part in where}  # type: ignore[return-value]
-
-
-def _show(preview: ForgetPreview, some: list[Record]) -> None:
-    from holdfast.cli import render
-
-    render.show_preview(render.console(), preview, some)
 
 
 def _conclude(preview: ForgetPreview, receipt: ForgetReceipt | None, *, dry_run: bool, as_json: bool) -> None:

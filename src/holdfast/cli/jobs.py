@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.cli.control_plane import group, show_table
-from holdfast.cli.formatting import format_time
-from holdfast.cli.render import console, show_facts
+from holdfast.cli.options import group
+from holdfast.cli.render import show_facts, show_table
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.jobs import Cause, ControlJob, JobKind
 
@@ -17,37 +16,11 @@ def list_(found: list[ControlJob], call: Invocation) -> None:
     show_table(
         ("queued", "kind", "state", "attempt>", "done", "caused by", "id"),
         (
-            (
-                format_time(one.created_at),
-                one.kind,
-                one.state,
-                one.attempt,
-                _format_progress(one),
-                _format_cause(one),
-                one.id,
-            )
+            (one.created_at, one.kind, one.state, one.attempt, _format_progress(one), _format_cause(one), one.id)
             for one in found
         ),
         "There are no such jobs.",
     )
-
-
-@verb_command(app, "show", "job")
-def show(one: ControlJob, call: Invocation) -> None:
-    """Show one attempt: its cause, progress and error."""
-    _print_job(one, call)
-
-
-@verb_command(app, "retry", "retry_job")
-def retry(one: ControlJob, call: Invocation) -> None:
-    """Retry a failed or cancelled job: a new attempt, due at once. A worker runs it."""
-    _print_job(one, call)
-
-
-@verb_command(app, "cancel", "cancel_job")
-def cancel(one: ControlJob, call: Invocation) -> None:
-    """Cancel a job. A running worker can no longer commit it."""
-    _print_job(one, call)
 
 
 def _format_cause(one: ControlJob) -> str | None:
@@ -83,14 +56,22 @@ def _print_job(one: ControlJob, call: Invocation) -> None:
         "kind": one.kind,
         "state": one.state,
         "attempt": f"{one.attempt}{'' if one.retry_of is None else f', after {one.retry_of}'}",
-        "done": _format_progress(one) or "-",
-        "queued": format_time(one.created_at),
-        "started": "-" if one.started_at is None else format_time(one.started_at),
-        "finished": "-" if one.finished_at is None else format_time(one.finished_at),
-        "caused by": _format_cause(one) or "-",
+        "done": _format_progress(one),
+        "queued": one.created_at,
+        "started": one.started_at,
+        "finished": one.finished_at,
+        "caused by": _format_cause(one),
         **_cause_ids(one),
-        "error": one.error or "-",
+        "error": one.error or None,
     }
-    show_facts(console(), facts)
+    show_facts(facts)
     if one.retry_available:
         print(f"`{call.suggest('jobs retry', one.id)}` retries it.")
+
+
+for _name, _verb, _explained in (
+    ("show", "job", "Show one attempt: its cause, progress and error."),
+    ("retry", "retry_job", "Retry a failed or cancelled job: a new attempt, due at once. A worker runs it."),
+    ("cancel", "cancel_job", "Cancel a job. A running worker can no longer commit it."),
+):
+    verb_command(app, _name, _verb, explained=_explained)(_print_job)

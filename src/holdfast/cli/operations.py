@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.control_plane import group, show_table
 from holdfast.cli.formatting import format_time_with_seconds
-from holdfast.cli.render import console, show_facts
+from holdfast.cli.options import group
+from holdfast.cli.render import show_facts, show_table
 from holdfast.cli.verb_commands import CliOption, Invocation, verb_command
 from holdfast.domain.operations import TYPE_OF, MemoryMetrics, Operation
 
@@ -40,19 +40,18 @@ def list_(found: list[Operation], call: Invocation) -> None:
 @verb_command(app, "show", "operation")
 def show(found: Operation, call: Invocation) -> None:
     """Show one operation with its attribution and usage."""
-    show_facts(console(), _facts(found))
+    show_facts(_facts(found))
 
 
 @verb_command(app, "metrics", "metrics")
 def metrics(found: MemoryMetrics, call: Invocation) -> None:
     """Show quality metrics: recall hits, empty queries, corrections, failures, and each binding's counts."""
     show_facts(
-        console(),
         {
             "recall hit rate": _rate(found.recall_hit_rate, found.recall_hits, found.recalls),
             "empty query rate": _rate(found.empty_query_rate, found.empty_queries, found.queries),
-            "manual corrections": f"{found.corrections:,}",
-            "extraction failures": f"{found.extraction_failures:,}",
+            "manual corrections": found.corrections,
+            "extraction failures": found.extraction_failures,
         },
     )
     print()
@@ -85,16 +84,16 @@ def _row(one: Operation) -> tuple[object, ...]:
     )
 
 
-def _facts(one: Operation) -> dict[str, str]:
-    facts = {
+def _facts(one: Operation) -> dict[str, object]:
+    facts: dict[str, object] = {
         "id": one.id,
         "when": format_time_with_seconds(one.started_at),
-        "type": TYPE_OF.get(one.action, "-"),
+        "type": TYPE_OF.get(one.action),
         "action": one.action,
         "outcome": one.outcome if one.error_code is None else f"{one.outcome}: {one.error_code}",
         "who": str(one.actor),
         "where": ", ".join(f"{name} {value}" for name, value in one.scope.given().items()),
-        "records": f"{one.touched:,}",
+        "records": one.touched,
         "took": f"{one.duration_micros / 1_000:,.1f} ms",
     }
     if (about := one.attribution) is None:

@@ -1,4 +1,4 @@
-"""Groups of shared options. A command takes a group as one typed parameter; see `expand_options`."""
+"""Groups of commands, and groups of shared options, which a command takes as one typed parameter."""
 
 from __future__ import annotations
 
@@ -81,6 +81,23 @@ class ScopeOptions:
         """The given parts, as keyword arguments of the library."""
         parts = {field.name: getattr(self, field.name) for field in fields(self)}
         return cast("ScopeKwargs", {name: value for name, value in parts.items() if value is not None})
+
+
+def group(explained: str) -> typer.Typer:
+    """Return a group of commands. Without a command it prints its help."""
+    app = typer.Typer(help=explained, rich_markup_mode=None)
+
+    @app.callback(invoke_without_command=True)
+    def show_help(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    return app
+
+
+def command(app: typer.Typer, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a command to a group of commands. Its parameters may be groups of options."""
+    return lambda function: app.command(name=name)(expand_options(function))
 
 
 def expand_options(command: Callable[..., None]) -> Callable[..., None]:

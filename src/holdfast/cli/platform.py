@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
-from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json
-from holdfast.cli.render import console
+from holdfast.cli.json_output import plain, print_json
+from holdfast.cli.options import Json, group, option
+from holdfast.cli.render import show_table
 from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot
 from holdfast.domain.profiles import DEFAULT_PROFILE, KIB, MIB, PROFILES, Profile, profile_of
 
-app = typer.Typer(help="Show the profiles and the capabilities of each.", rich_markup_mode=None)
+app = group("Show the profiles and the capabilities of each.")
 
 _BECAUSE = {
     Gate.PROFILE: "not in this profile",
@@ -24,16 +19,7 @@ _BECAUSE = {
     Gate.PERMITTED: "not permitted",
     Gate.PRIVACY: "kept private",
 }
-_Name = Annotated[
-    str,
-    typer.Option("--profile", metavar="NAME", help="One of `holdfast platform profiles`, with or without profile-."),
-]
-
-
-@app.callback(invoke_without_command=True)
-def platform(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+_Name = Annotated[str, option("--profile", "NAME", "One of `holdfast platform profiles`, with or without profile-.")]
 
 
 @app.command(name="capability-snapshot")
@@ -65,14 +51,9 @@ def profiles(as_json: Json = False) -> None:
     if as_json:
         print_json({"profiles": [_document(profile) for profile in PROFILES.values()]})
         return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
-    table.add_column("profile", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    for name in ("records", "events", "blobs", "body", "characters"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for profile in PROFILES.values():
-        table.add_row(Text(profile.name), *_row(profile))
-    console().print(table)
+    show_table(
+        ("profile", "kind", "records>", "events>", "blobs>", "body>", "characters>"), map(_row, PROFILES.values()), ""
+    )
 
 
 def _line(capability: Capability) -> str:
@@ -80,25 +61,12 @@ def _line(capability: Capability) -> str:
     return f"  {capability.name:<30}{'yes' if capability.visible else 'no ':<5}{because}".rstrip()
 
 
-def _row(profile: Profile) -> tuple[str, ...]:
+def _row(profile: Profile) -> tuple[object, ...]:
     budget = profile.budget
-    return (
-        profile.kind.value,
-        f"{budget.records:,}",
-        f"{budget.events:,}",
-        f"{budget.blob_bytes // MIB} MiB",
-        f"{budget.http_body_bytes // KIB} KiB",
-        f"{budget.render_chars:,}",
-    )
+    blobs, body = f"{budget.blob_bytes // MIB} MiB", f"{budget.http_body_bytes // KIB} KiB"
+    return (profile.name, profile.kind, budget.records, budget.events, blobs, body, budget.render_chars)
 
 
 def _document(profile: Profile) -> dict[str, object]:
-    return {
-        "name": profile.name,
-        "kind": profile.kind,
-        "backends": profile.backends,
-        "without": sorted(profile.without),
-        "budget": profile.budget,
-        "recent_messages": profile.budget.recent_messages,
-        "transcript": profile.budget.transcript,
-    }
+    budget = profile.budget
+    return {**plain(profile), "recent_messages": budget.recent_messages, "transcript": budget.transcript}

@@ -14,51 +14,39 @@ class Program(LazyGroup):
     """The subcommands, in help order."""
 
     entries: ClassVar[dict[str, CommandEntry]] = {
-        "demo": CommandEntry("holdfast.cli.demo:demo", "Show what a memory does in under a minute."),
-        "serve": CommandEntry("holdfast.cli.serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
-        "worker": CommandEntry("holdfast.cli.worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
-        "add": CommandEntry("holdfast.cli.add:add", "Add messages to a conversation."),
-        "search": CommandEntry(
-            "holdfast.cli.search:search", "Search messages and memories by meaning and by words, best first."
-        ),
-        "explain": CommandEntry(
-            "holdfast.cli.search:explain",
-            "Search, and show each part of each score and the evidence behind each result.",
-        ),
-        "forget": CommandEntry(
-            "holdfast.cli.forget:forget",
-            "Permanently forget memories or messages by ID, or a whole conversation, subject or source.",
-        ),
-        "doctor": CommandEntry(
-            "holdfast.cli.doctor:doctor", "Check Python, the settings, the embedder, the store and the disk."
-        ),
-        "agent": CommandEntry("holdfast.cli.agent:app", "Chat with an agent that has memory, and inspect its memory."),
-        "resource": CommandEntry(
-            "holdfast.cli.resource:app", "Store documents for search: text, markdown, HTML, PDF and DOCX."
-        ),
-        "user": CommandEntry("holdfast.cli.user:app", "Create users, rotate their keys, and revoke them."),
-        "credential": CommandEntry(
-            "holdfast.cli.credential:app",
-            "Manage keys with roles for a company's agents, users and operators.",
-        ),
-        "binding": CommandEntry(
-            "holdfast.cli.binding:app", "Choose the memory provider for a company or one of its agents."
-        ),
-        "provider": CommandEntry(
-            "holdfast.cli.provider:app", "List memory providers, and check one before binding it."
-        ),
-        "operations": CommandEntry(
-            "holdfast.cli.operations:app", "Show memory operations, their callers and outcomes."
-        ),
-        "jobs": CommandEntry("holdfast.cli.jobs:app", "Show, retry and cancel background jobs."),
-        "deliveries": CommandEntry("holdfast.cli.deliveries:app", "Show hook deliveries; retry or drop dead ones."),
-        "costs": CommandEntry("holdfast.cli.costs:app", "Show the cost of memory, and set token prices."),
-        "store": CommandEntry("holdfast.cli.store:app", "Create, measure, check, copy and repair the store."),
-        "space": CommandEntry("holdfast.cli.space:app", "Export or import all data of one tenant as a file."),
-        "transcript": CommandEntry(
-            "holdfast.cli.transcript:app", "Show and check transcripts; archive, mask or delete turns."
-        ),
-        "platform": CommandEntry("holdfast.cli.platform:app", "Show the profiles and the capabilities of each."),
+        name: CommandEntry(f"holdfast.cli.{where}", explained)
+        for name, where, explained in (
+            ("demo", "demo:demo", "Show what a memory does in under a minute."),
+            ("serve", "serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
+            ("worker", "worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
+            ("add", "add:add", "Add messages to a conversation."),
+            ("search", "search:search", "Search messages and memories by meaning and by words, best first."),
+            (
+                "explain",
+                "search:explain",
+                "Search, and show each part of each score and the evidence behind each result.",
+            ),
+            (
+                "forget",
+                "forget:forget",
+                "Permanently forget memories or messages by ID, or a whole conversation, subject or source.",
+            ),
+            ("doctor", "doctor:doctor", "Check Python, the settings, the embedder, the store and the disk."),
+            ("agent", "agent:app", "Chat with an agent that has memory, and inspect its memory."),
+            ("resource", "resource:app", "Store documents for search: text, markdown, HTML, PDF and DOCX."),
+            ("user", "user:app", "Create users, rotate their keys, and revoke them."),
+            ("credential", "credential:app", "Manage keys with roles for a company's agents, users and operators."),
+            ("binding", "binding:app", "Choose the memory provider for a company or one of its agents."),
+            ("provider", "provider:app", "List memory providers, and check one before binding it."),
+            ("operations", "operations:app", "Show memory operations, their callers and outcomes."),
+            ("jobs", "jobs:app", "Show, retry and cancel background jobs."),
+            ("deliveries", "deliveries:app", "Show hook deliveries; retry or drop dead ones."),
+            ("costs", "costs:app", "Show the cost of memory, and set token prices."),
+            ("store", "store:app", "Create, measure, check, copy and repair the store."),
+            ("space", "space:app", "Export or import all data of one tenant as a file."),
+            ("transcript", "transcript:app", "Show and check transcripts; archive, mask or delete turns."),
+            ("platform", "platform:app", "Show the profiles and the capabilities of each."),
+        )
     }
 
 

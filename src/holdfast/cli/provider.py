@@ -9,30 +9,23 @@ from typing import Annotated, Any
 import typer
 
 from holdfast.app import check_provider, installed_providers
-from holdfast.cli.control_plane import format_config, parse_config, show_table
+from holdfast.cli.control_plane import format_config, parse_config
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, OnlyText, expand_options
-from holdfast.cli.render import console, show_facts
+from holdfast.cli.options import Json, OnlyText, command, group, option
+from holdfast.cli.render import show_facts, show_table
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.control import ProviderInfo
 from holdfast.errors import UnknownProvider
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="List memory providers, and check one before binding it.", rich_markup_mode=None)
+app = group("List memory providers, and check one before binding it.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
 
 
-@app.callback(invoke_without_command=True)
-def provider(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(as_json: Json = False) -> None:
     """List the installed providers, and the problem of each that cannot be used."""
     found, broken = installed_providers(read_settings())
@@ -50,8 +43,7 @@ def list_(as_json: Json = False) -> None:
         show_table(("unusable", "location", "problem"), rows, "")
 
 
-@app.command()
-@expand_options
+@command(app)
 def show(name: Name, as_json: Json = False) -> None:
     """Show a provider's capabilities and configuration options."""
     found, broken = installed_providers(read_settings())
@@ -67,10 +59,10 @@ def show(name: Name, as_json: Json = False) -> None:
     facts = {
         "name": one.key,
         "description": one.description,
-        "external": "yes" if one.outside else "no",
-        "optional capabilities": ", ".join(_abilities(one)) or "-",
+        "external": one.outside,
+        "optional capabilities": ", ".join(_abilities(one)) or None,
     }
-    show_facts(console(), facts)
+    show_facts(facts)
     needed = one.schema.get("required", ())
     print()
     show_table(
@@ -83,12 +75,11 @@ def show(name: Name, as_json: Json = False) -> None:
     )
 
 
-@app.command()
-@expand_options
+@command(app)
 def check(
     name: Name,
     config: Annotated[
-        OnlyText, typer.Option("--config", metavar="JSON", help="The configuration as JSON, or @FILE.  [default: {}]")
+        OnlyText, option("--config", "JSON", "The configuration as JSON, or @FILE.  [default: {}]")
     ] = None,
     connect: Annotated[bool, typer.Option("--connect", help="Also resolve its secrets and send it a query.")] = False,
     as_json: Json = False,
@@ -103,7 +94,7 @@ def check(
     if as_json:
         print_json(found)
         return
-    show_facts(console(), {"provider": found.provider, "config": format_config(found.config)})
+    show_facts({"provider": found.provider, "config": format_config(found.config)})
     if found.snippets is None:
         print("The configuration is valid.", end="")
         print("" if connect or not found.outside else " --connect also queries the provider.")

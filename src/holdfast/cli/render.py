@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,16 +24,14 @@ from holdfast.domain.transcript import Message
 UNBOUNDED = 10_000
 _INDENT = 9
 _LEAST_WIDTH = 20
+_IDS = ("id", "operation")
+_NOTHING = "-"
 
 
 def console() -> Console:
     """Rich honours NO_COLOR and dumb terminals by itself."""
     width = None if sys.stdout.isatty() else UNBOUNDED
     return Console(width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
-
-
-def join_parts(parts: Iterable[str]) -> str:
-    return ", ".join(parts)
 
 
 # --- search and explain -----------------------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ def describe_hit(hit: Hit) -> str:
 
 def show_explanation(screen: Console, explained: Explanation, asked_for: str | None = None) -> None:
     """Print an explanation. `asked_for` is a record id; the output says whether it was found."""
-    understood = join_parts(f"{name} {value}" for name, value in explained.query.items())
+    understood = ", ".join(f"{name} {value}" for name, value in explained.query.items())
     weighed = format_count(explained.candidates, "candidate")
     screen.print(Text(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}", style="dim"))
     for way in explained.ways:
@@ -96,16 +97,13 @@ def describe_search(way: Way) -> str:
 
 def show_components(screen: Console, components: Sequence[Component]) -> None:
     """Print the parts of a score, largest first. Parts that are 0 are only named."""
-    table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
-    table.add_column("part")
-    for name in ("measured", "over candidates", "weight", "adds"):
-        table.add_column(name, justify="right")
+    table = new_table(("part", "measured>", "over candidates>", "weight>", "adds>"))
     for part in sorted(components, key=lambda part: -part.contribution):
         if part.raw or part.contribution:
             numbers = (part.raw, part.normalized, part.weight, part.contribution)
             table.add_row(part.name, *(f"{number:.3f}" for number in numbers))
     screen.print(table)
-    idle = join_parts(part.name for part in components if not part.raw and not part.contribution)
+    idle = ", ".join(part.name for part in components if not part.raw and not part.contribution)
     if idle:
         screen.print(Text(f"added nothing: {idle}", style="dim"))
 
@@ -157,24 +155,72 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
             style="default",
         )
     )
-    bytes_gone = "gone from the store and its log" if receipt.scrubbed else "a job removes them"
     facts = {
         "receipt": receipt.operation_id,
-        "when": format_time(receipt.forgotten_at),
-        "tombstones": f"{receipt.tombstones:,}",
-        "still found": f"{receipt.remaining:,}",
-        "bytes": bytes_gone,
+        "when": receipt.forgotten_at,
+        "tombstones": receipt.tombstones,
+        "still found": receipt.remaining,
+        "bytes": "gone from the store and its log" if receipt.scrubbed else "a job removes them",
     }
-    show_facts(screen, facts)
+    show_facts(facts)
 
 
 # --- shared -----------------------------------------------------------------------------------------------------------
 
 
-def show_facts(screen: Console, facts: Mapping[str, str]) -> None:
-    widest = max(map(len, facts), default=0)
+def show_facts(facts: Mapping[str, object]) -> None:
+    screen, widest = console(), max(map(len, facts), default=0)
     for name, value in facts.items():
-        screen.print(Text(f"  {name:<{widest}}  ", style="dim").append(on_one_line(value), style="default"))
+        screen.print(Text(f"  {name:<{widest}}  ", style="dim").append(_cell(value), style="default"))
+
+
+def new_table(columns: Iterable[str]) -> Table:
+    """Return a table without rows. A column whose name ends with > is aligned to the right."""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, header_style="dim")
+    for column in columns:
+        # Wrap long cells; truncated ones would lose information.
+        table.add_column(column.removesuffix(">"), justify="right" if column.endswith(">") else "left", overflow="fold")
+    return table
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwise: str) -> None:
+    """Print rows as a table, or `otherwise` if there are none. Stored names are escaped."""
+    table = new_table(columns)
+    body = [[_cell(each) for each in row] for row in rows]
+    for cells in body:
+        table.add_row(*map(Text, cells))
+    screen = console()
+    if not body:
+        print(otherwise)
+    elif columns[-1] in _IDS and _width(screen, table) > screen.width:
+        _show_as_list(screen, columns, body)
+    else:
+        screen.print(table)
+
+
+def _width(screen: Console, table: Table) -> int:
+    """The width of the table without wrapping."""
+    return Measurement.get(screen, screen.options.update_width(UNBOUNDED), table).maximum
+
+
+def _show_as_list(screen: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows one by one if the table is too wide: an id that is broken over lines cannot be copied."""
+    for *cells, identifier in rows:
+        screen.print(Text(identifier), soft_wrap=True)
+        pairs = ((column, cell) for column, cell in zip(columns, cells, strict=False) if cell != _NOTHING)
+        facts = (f"{column.removesuffix('>')} {cell}" for column, cell in pairs)
+        screen.print(Padding(Text(", ".join(facts)), (0, 0, 0, 4)))
+
+
+def _cell(value: object) -> str:
+    """A value as text: `-` for None, `yes` or `no`, a number or a time."""
+    if value is None:
+        return _NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return format_time(value)
+    return on_one_line(f"{value:,}" if isinstance(value, int) else str(value))
 
 
 def print_hanging(screen: Console, head: Text, text: str, style: str = "default", indent: int = _INDENT) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import stat
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +11,10 @@ from typing import Annotated
 import typer
 
 import holdfast
-from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error
+from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, expand_options
+from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, command, group, option
 from holdfast.cli.paging import iterate_pages, print_each
 from holdfast.cli.progress import UploadProgress, uploads
 from holdfast.cli.store_access import open_memory, run_due_jobs, warn_missing_vectors
@@ -26,12 +25,12 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import ConfigurationError, Conflict, HoldfastError, InvalidDocument, InvalidInput, OutcomeUnknown
 from holdfast.inputs import ScopeKwargs
 
-app = typer.Typer(help="Store documents for search: text, markdown, HTML, PDF and DOCX.", rich_markup_mode=None)
+app = group("Store documents for search: text, markdown, HTML, PDF and DOCX.")
 
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", hidden=True)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
-Name = Annotated[OnlyText, typer.Option("--name", metavar="NAME", help="Its name.  [default: the file's name]")]
-Uri = Annotated[OnlyText, typer.Option("--uri", metavar="URI", help="Its origin; search results point there.")]
+Name = Annotated[OnlyText, option("--name", "NAME", "Its name.  [default: the file's name]")]
+Uri = Annotated[OnlyText, option("--uri", "URI", "Its origin; search results point there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 
 _TEXT_TYPES = {
@@ -54,7 +53,6 @@ class FailedFile:
     file: str
     code: str
     message: str
-    exit_code: ExitCode
 
 
 @dataclass(slots=True)
@@ -63,29 +61,19 @@ class FileResults:
 
     added: list[AddedFile] = field(default_factory=list)
     failed: list[FailedFile] = field(default_factory=list)
+    exit_code: ExitCode = ExitCode.OK
 
     def fail(self, path: Path, error: HoldfastError | OSError) -> None:
+        """Record a failure. The exit code is the one that all failures share, else PROBLEM."""
         if isinstance(error, OSError):
-            failure = FailedFile(str(path), "io_error", error.strerror or str(error), ExitCode.PROBLEM)
+            failure, code = FailedFile(str(path), "io_error", error.strerror or str(error)), ExitCode.PROBLEM
         else:
-            failure = FailedFile(str(path), error.code, str(error), code_for(error))
+            failure, code = FailedFile(str(path), error.code, str(error)), code_for(error)
+        self.exit_code = code if not self.failed or self.exit_code is code else ExitCode.PROBLEM
         self.failed.append(failure)
 
-    @property
-    def exit_code(self) -> ExitCode:
-        """The exit code that all failures share, else PROBLEM."""
-        codes = {failure.exit_code for failure in self.failed} or {ExitCode.OK}
-        return codes.pop() if len(codes) == 1 else ExitCode.PROBLEM
 
-
-@app.callback(invoke_without_command=True)
-def resource(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def add(
     files: Files,
     place: ScopeOptions,
@@ -113,8 +101,7 @@ def add(
     raise typer.Exit(outcome.exit_code)
 
 
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(place: ScopeOptions, chosen: StoreOptions, limit: Most = None, as_json: Json = False) -> None:
     """List resources, newest first: each with its id, name, type and size."""
     where = place.scope_kwargs()
@@ -127,8 +114,7 @@ def list_(place: ScopeOptions, chosen: StoreOptions, limit: Most = None, as_json
         print_each(lines, "There are no resources here; `holdfast resource add FILE` adds one.")
 
 
-@app.command()
-@expand_options
+@command(app)
 def delete(
     ids: Ids,
     place: ScopeOptions,
@@ -141,8 +127,7 @@ def delete(
 
     It shows what it will delete and asks first. Without a terminal to ask on, it needs --yes.
     """
-    if not (yes or dry_run or sys.stdin.isatty()):
-        raise UsageError("there is no terminal to ask on; add --yes, or look first with --dry-run")
+    require_terminal(yes or dry_run, "add --yes, or look first with --dry-run")
     where = place.scope_kwargs()
     receipts: list[ForgetReceipt] = []
     with open_memory(chosen) as memory:
@@ -212,8 +197,8 @@ def _add_file(
     bar.begin(path.name)
     try:
         content = _read(path)
-        # With another name, the suffix that tells the type may be missing.
-        media_type = None if name is None else _text_type(path)
+        # With another name, the suffix that tells the text format may be missing. Others are recognized by content.
+        media_type = None if name is None else _TEXT_TYPES.get(path.suffix.lower())
         added = memory.add_resource(
             content, name=path.name if name is None else name, media_type=media_type, external_uri=uri, **where
         )
@@ -232,19 +217,13 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _text_type(path: Path) -> str | None:
-    """The text format that the file's name implies; binary formats are recognized by content."""
-    return _TEXT_TYPES.get(path.suffix.lower())
-
-
 # --- output -----------------------------------------------------------------------------------------------------------
 
 
 def _print_results(outcome: FileResults, as_json: bool) -> None:
     """Print the results; nothing if no file was reached."""
     if as_json and (outcome.added or outcome.failed):
-        failed = [{"file": one.file, "code": one.code, "message": one.message} for one in outcome.failed]
-        print_json({"added": outcome.added, "failed": failed})
+        print_json({"added": outcome.added, "failed": outcome.failed})
     elif not as_json:
         for one in outcome.added:
             done = "Already there:" if one.reused else "Stored:"

@@ -8,15 +8,12 @@ import typer
 
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, ScopeOptions, StoreOptions, expand_options
+from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, expand_options, option
 from holdfast.cli.search_filters import SearchFilters
 from holdfast.cli.store_access import open_memory, warn_missing_vectors
 
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
-RecordId = Annotated[
-    str | None,
-    typer.Option("--id", metavar="RECORD_ID", help="Also show this record's rank, or why it was not found."),
-]
+RecordId = Annotated[OnlyText, option("--id", "RECORD_ID", "Also show this record's rank, or why it was not found.")]
 
 
 @expand_options

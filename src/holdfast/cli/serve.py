@@ -11,7 +11,7 @@ import typer
 
 from holdfast.app import open_engine
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, StoreOptions, expand_options
+from holdfast.cli.options import Json, OnlyText, StoreOptions, expand_options, option
 from holdfast.cli.store_access import location
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import redact_location
@@ -26,39 +26,25 @@ if TYPE_CHECKING:
 _NEEDED = ("fastapi", "uvicorn", "httptools", "prometheus_client", "opentelemetry")
 
 Host = Annotated[
-    str | None,
-    typer.Option("--host", metavar="ADDRESS", help="Listen on this address.  [env: HOLDFAST_HOST; default: 127.0.0.1]"),
+    OnlyText, option("--host", "ADDRESS", "Listen on this address.  [env: HOLDFAST_HOST; default: 127.0.0.1]")
 ]
 Port = Annotated[
-    int | None,
-    typer.Option(
-        "--port", metavar="PORT", help="Listen on this port; 0 is any free one.  [env: HOLDFAST_PORT; default: 8010]"
-    ),
+    int | None, option("--port", "PORT", "Listen on this port; 0 is any free one.  [env: HOLDFAST_PORT; default: 8010]")
 ]
 TokenFile = Annotated[
     Path | None,
-    typer.Option(
-        "--operator-token-file",
-        metavar="FILE",
-        help="File with the operator token.  [env: HOLDFAST_OPERATOR_TOKEN]",
-    ),
+    option("--operator-token-file", "FILE", "File with the operator token.  [env: HOLDFAST_OPERATOR_TOKEN]"),
 ]
 AllowedHost = Annotated[
     list[str] | None,
-    typer.Option(
-        "--allowed-host",
-        metavar="NAME",
-        help="Host name to accept besides localhost; repeatable.  [env: HOLDFAST_ALLOWED_HOSTS]",
+    option(
+        "--allowed-host", "NAME", "Host name to accept besides localhost; repeatable.  [env: HOLDFAST_ALLOWED_HOSTS]"
     ),
 ]
-PublicUrl = Annotated[
-    str | None, typer.Option("--public-url", metavar="URL", help="Its URL for callers, if behind a proxy.")
-]
-Certificate = Annotated[
-    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Serve HTTPS with this certificate chain.")
-]
+PublicUrl = Annotated[OnlyText, option("--public-url", "URL", "Its URL for callers, if behind a proxy.")]
+Certificate = Annotated[Path | None, option("--tls-cert", "FILE", "Serve HTTPS with this certificate chain.")]
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave background jobs to a separate `holdfast worker`.")]
-CertificateKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key.")]
+CertificateKey = Annotated[Path | None, option("--tls-key", "FILE", "Its private key.")]
 
 
 @expand_options

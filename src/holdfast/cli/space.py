@@ -12,7 +12,7 @@ from holdfast.cli.exits import ExitCode
 from holdfast.cli.formatting import format_count, format_size
 from holdfast.cli.governance import open_governed
 from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, LocalStoreOptions, Space, expand_options
+from holdfast.cli.options import Json, LocalStoreOptions, Space, command, group
 from holdfast.cli.progress import progress
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.access import LOCAL_OPERATOR
@@ -27,19 +27,12 @@ from holdfast.errors import InvalidInput
 from holdfast.sdk.transfer import TransferOperations
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="Export or import all data of one tenant as a file.", rich_markup_mode=None)
+app = group("Export or import all data of one tenant as a file.")
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="Such as space.jsonl.")]
 
 
-@app.callback(invoke_without_command=True)
-def space(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command(name="export")
-@expand_options
+@command(app, "export")
 def export_space(
     file: _File,
     chosen: LocalStoreOptions,
@@ -75,8 +68,7 @@ def export_space(
     print(f"Fingerprint {report.content_fingerprint}")
 
 
-@app.command(name="import")
-@expand_options
+@command(app, "import")
 def import_space(file: _File, chosen: LocalStoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Import a file that `space export` made. It is checked before anything is written; importing again is safe."""
     if not file.exists():  # checked before a store is created

@@ -13,7 +13,7 @@ from holdfast.app import repair_store
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.formatting import format_count, format_size
 from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, LocalStoreOptions, ScopeOptions, StoreOptions, expand_options
+from holdfast.cli.options import Json, LocalStoreOptions, ScopeOptions, StoreOptions, command, group
 from holdfast.cli.progress import progress, spinner
 from holdfast.cli.store_access import (
     examine_location,
@@ -30,17 +30,10 @@ from holdfast.domain.results import Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="Create, measure, check, copy and repair the store.", rich_markup_mode=None)
+app = group("Create, measure, check, copy and repair the store.")
 
 
-@app.callback(invoke_without_command=True)
-def store(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def init(chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Create an empty store. An existing one is not changed."""
     place = redact_location(location(chosen))
@@ -56,8 +49,7 @@ def init(chosen: LocalStoreOptions, as_json: Json = False) -> None:
         print(f"{on_one_line(place)} is a store already; nothing was changed.")
 
 
-@app.command()
-@expand_options
+@command(app)
 def check(chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Show the store's engine, schema and size. Changes nothing. Exit code 1 if it cannot be used as it is."""
     found = examine_location(chosen)
@@ -80,8 +72,7 @@ def check(chosen: LocalStoreOptions, as_json: Json = False) -> None:
         raise typer.Exit(ExitCode.PROBLEM)
 
 
-@app.command()
-@expand_options
+@command(app)
 def migrate(chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Bring the store's schema up to date. Opening a store does so too; this does nothing else."""
     before = examine_location(chosen)
@@ -96,8 +87,7 @@ def migrate(chosen: LocalStoreOptions, as_json: Json = False) -> None:
         print(f"Brought {on_one_line(after.store)} from schema {before.schema if before else 0} to {after.schema}.")
 
 
-@app.command()
-@expand_options
+@command(app)
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A path or a URL, such as memory.db.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="A path or a URL, such as postgresql://host/name.")],
@@ -127,8 +117,7 @@ def copy(
     print("Counts and contents agree.")
 
 
-@app.command()
-@expand_options
+@command(app)
 def stats(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
     """Count the contents of the whole store, or of the given scope."""
     where = place.scope_kwargs() or widest_scope(chosen)
@@ -139,32 +128,31 @@ def stats(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> N
         return
     from holdfast.cli import render
 
-    render.show_facts(render.console(), {"store": redact_location(location(chosen)), **facts(found)})
+    render.show_facts({"store": redact_location(location(chosen)), **facts(found)})
     if found.without_vectors:
         print("Records without vectors are found by words only; `holdfast store flush` makes the vectors.")
     if found.stale_vectors:
         print("Records with stale vectors are found by the old ones; `holdfast store flush` makes new ones.")
 
 
-def facts(found: Stats) -> dict[str, str]:
+def facts(found: Stats) -> dict[str, object]:
     jobs = ", ".join(f"{number:,} {status}" for status, number in found.jobs.items())
     return {
-        "messages": f"{found.messages:,}",
-        "memories": f"{found.memories:,}",
-        "conversations": f"{found.conversations:,}",
-        "resources": f"{found.resources:,}",
-        "users": f"{found.users:,}",
-        "partitions": f"{found.partitions:,}",
-        "tombstones": f"{found.tombstones:,}",
-        "without vectors": f"{found.without_vectors:,}",
-        **({"stale vectors": f"{found.stale_vectors:,}"} if found.stale_vectors else {}),
+        "messages": found.messages,
+        "memories": found.memories,
+        "conversations": found.conversations,
+        "resources": found.resources,
+        "users": found.users,
+        "partitions": found.partitions,
+        "tombstones": found.tombstones,
+        "without vectors": found.without_vectors,
+        **({"stale vectors": found.stale_vectors} if found.stale_vectors else {}),
         "jobs": jobs or "none",
         "embedder": found.embedder,
     }
 
 
-@app.command()
-@expand_options
+@command(app)
 def verify(chosen: StoreOptions, as_json: Json = False) -> None:
     """Check the whole store for damage. Exit code 1 if there is any."""
     with open_memory(chosen) as memory:
@@ -190,8 +178,7 @@ def _advice(verification: Verification) -> str:
     return "Restore the store from a backup"
 
 
-@app.command()
-@expand_options
+@command(app)
 def repair(
     chosen: LocalStoreOptions,
     apply: Annotated[bool, typer.Option("--apply", help="Make the safe repairs, not only list them.")] = False,
@@ -238,8 +225,7 @@ def _print_repair(found: StoreRepair) -> None:
         print("`holdfast store repair --apply` does this; no messages or memories are lost.")
 
 
-@app.command()
-@expand_options
+@command(app)
 def rebuild(chosen: StoreOptions, as_json: Json = False) -> None:
     """Rebuild all indexes from the texts. Search keeps working meanwhile."""
     with open_memory(chosen) as memory:
@@ -250,13 +236,10 @@ def rebuild(chosen: StoreOptions, as_json: Json = False) -> None:
         print_json(rebuilt)
     else:
         print(f"Rebuilt the indexes of {format_count(rebuilt.records, 'record')}.")
-    if rebuilt.pending_vectors:
-        _print_waiting(rebuilt.pending_vectors, as_json)
-        raise typer.Exit(ExitCode.PROBLEM)
+    _require_vectors(rebuilt.pending_vectors, as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def flush(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
     """Finish pending work: seal the conversation, make missing vectors, extract memories."""
     with open_memory(chosen) as memory:
@@ -269,13 +252,10 @@ def flush(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> N
         print(
             f"Sealed {format_count(flushed.messages, 'message')} of conversation {on_one_line(flushed.conversation)}."
         )
-    if left.pending_vectors:
-        _print_waiting(left.pending_vectors, as_json)
-        raise typer.Exit(ExitCode.PROBLEM)
+    _require_vectors(left.pending_vectors, as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def jobs(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
     """List background jobs, newest first, with their progress."""
     where = place.scope_kwargs() or widest_scope(chosen)
@@ -292,6 +272,9 @@ def jobs(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> No
         print("There are no background jobs, and there were none.")
 
 
-def _print_waiting(pending: int, as_json: bool) -> None:
-    if not as_json:
+def _require_vectors(pending: int, as_json: bool) -> None:
+    """Exit with a problem if records wait for vectors."""
+    if pending and not as_json:
         print(f"{pending:,} records still wait for vectors; `holdfast doctor` says whether the embedder answers.")
+    if pending:
+        raise typer.Exit(ExitCode.PROBLEM)

@@ -10,11 +10,11 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.governance import open_governed
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, Space, Yes, expand_options
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, Space, Yes, command, group, option
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryIdentity, MemoryScope
@@ -33,30 +33,26 @@ from holdfast.domain.transcript_turns import Transition, View
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import read_settings
 
-app = typer.Typer(help="Show and check transcripts; archive, mask or delete turns.", rich_markup_mode=None)
+app = group("Show and check transcripts; archive, mask or delete turns.")
 T = TypeVar("T")
-
-
-def _option(name: str, metavar: str, explained: str) -> object:
-    return typer.Option(name, metavar=metavar, help=explained)
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationOptions:
     """The conversation, its owner and the profile."""
 
-    conversation: Annotated[OnlyText, _option("--conversation", "NAME", "The conversation.")] = None
-    chat: Annotated[OnlyText, _option("--chat", "NAME", "A chat that is an alias of the conversation.")] = None
-    channel: Annotated[str, _option("--channel", "NAME", "The channel it came through.")] = DEFAULT_CHANNEL
-    subject: Annotated[OnlyText, _option("--subject", "NAME", "The subject it is about.")] = None
-    agent: Annotated[OnlyText, _option("--agent", "NAME", "The agent it belongs to.")] = None
-    app: Annotated[OnlyText, _option("--app", "NAME", "The app it belongs to; a gateway's is `default`.")] = None
+    conversation: Annotated[OnlyText, option("--conversation", "NAME", "The conversation.")] = None
+    chat: Annotated[OnlyText, option("--chat", "NAME", "A chat that is an alias of the conversation.")] = None
+    channel: Annotated[str, option("--channel", "NAME", "The channel it came through.")] = DEFAULT_CHANNEL
+    subject: Annotated[OnlyText, option("--subject", "NAME", "The subject it is about.")] = None
+    agent: Annotated[OnlyText, option("--agent", "NAME", "The agent it belongs to.")] = None
+    app: Annotated[OnlyText, option("--app", "NAME", "The app it belongs to; a gateway's is `default`.")] = None
     project: Annotated[
-        OnlyText, _option("--project", "NAME", "The project it belongs to; a gateway's is `default`.")
+        OnlyText, option("--project", "NAME", "The project it belongs to; a gateway's is `default`.")
     ] = None
     space: Space = None
     profile: Annotated[
-        str, _option("--profile", "NAME", "The profile that sets the budgets; see `holdfast platform profiles`.")
+        str, option("--profile", "NAME", "The profile that sets the budgets; see `holdfast platform profiles`.")
     ] = DEFAULT_PROFILE
 
     @property
@@ -75,23 +71,16 @@ class ConversationOptions:
         return ""
 
 
-_Limit = Annotated[int, typer.Option("--limit", metavar="N", help="At most N turns.")]
-_Cursor = Annotated[OnlyText, _option("--cursor", "CURSOR", "The cursor that the previous page printed.")]
+_Limit = Annotated[int, option("--limit", "N", "At most N turns.")]
+_Cursor = Annotated[OnlyText, option("--cursor", "CURSOR", "The cursor that the previous page printed.")]
 _All = Annotated[bool, typer.Option("--all", help="Every following page.")]
 
 
-@app.callback(invoke_without_command=True)
-def transcript(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def replay(
     whose: ConversationOptions,
     chosen: LocalStoreOptions,
-    view: Annotated[str, _option("--view", "VIEW", f"The audience: {', '.join(View)}.")] = View.HOST_UI,
+    view: Annotated[str, option("--view", "VIEW", f"The audience: {', '.join(View)}.")] = View.HOST_UI,
     limit: _Limit = DEFAULT_PAGE,
     cursor: _Cursor = None,
     everything: _All = False,
@@ -108,8 +97,7 @@ def replay(
     _pages(page, whose, chosen, cursor, everything=everything, as_json=as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def export(
     whose: ConversationOptions,
     chosen: LocalStoreOptions,
@@ -129,14 +117,13 @@ def export(
     _pages(page, whose, chosen, cursor, everything=everything, as_json=as_json)
 
 
-@app.command()
-@expand_options
+@command(app)
 def lifecycle(
     transition: Annotated[str, typer.Argument(metavar="TRANSITION", help=f"{', '.join(Transition)}.")],
     whose: ConversationOptions,
     chosen: LocalStoreOptions,
-    reason: Annotated[str, _option("--reason", "TEXT", "The reason; it goes to the event log, so quote no content.")],
-    turn: Annotated[OnlyText, _option("--turn", "ID", "Only this turn; without it, the whole conversation.")] = None,
+    reason: Annotated[str, option("--reason", "TEXT", "The reason; it goes to the event log, so quote no content.")],
+    turn: Annotated[OnlyText, option("--turn", "ID", "Only this turn; without it, the whole conversation.")] = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -147,10 +134,8 @@ def lifecycle(
     stay, and are listed.
     """
     deletes = transition == Transition.DELETE_RAW
-    if deletes and not (yes or sys.stdin.isatty()):
-        raise UsageError(
-            "there is no terminal to ask on; add --yes, or look first with `holdfast transcript lifecycle review`"
-        )
+    if deletes:
+        require_terminal(yes, "add --yes, or look first with `holdfast transcript lifecycle review`")
 
     def request_transition(what: str) -> MemoryTranscriptLifecycleReport:
         request = MemoryTranscriptLifecycleRequest(what, reason, whose.scope, turn)
@@ -175,8 +160,7 @@ def lifecycle(
         _print_report(report, whose)
 
 
-@app.command()
-@expand_options
+@command(app)
 def repair(whose: ConversationOptions, chosen: LocalStoreOptions, as_json: Json = False) -> None:
     """Check the consistency of a conversation and the memories extracted from it. It changes nothing.
 

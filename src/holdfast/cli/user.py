@@ -2,84 +2,52 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-from typing import Annotated
-
-import typer
-
-import holdfast
-from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.exits import require_terminal
 from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, expand_options
+from holdfast.cli.keys import KeyHolder, Name
+from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, command, group
 from holdfast.cli.paging import iterate_pages, print_each
 from holdfast.cli.store_access import open_memory
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
-from holdfast.domain.users import Issued, User
-from holdfast.errors import OutcomeUnknown, UserExists
+from holdfast.domain.users import User
 
-app = typer.Typer(help="Create users, rotate their keys, and revoke them.", rich_markup_mode=None)
-log = logging.getLogger("holdfast.cli")
-
-Name = Annotated[str, typer.Argument(metavar="NAME", hidden=True)]
+app = group("Create users, rotate their keys, and revoke them.")
 
 
-@app.callback(invoke_without_command=True)
-def user(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-@app.command()
-@expand_options
+@command(app)
 def create(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Create a user and print its key: once, and alone on stdout, as in KEY=$(holdfast user create ana).
 
     NAME is the user's subject. Only a digest of the key is stored.
     """
-    again = _rotate_command(chosen, name, space)
     with open_memory(chosen, create=True) as memory:
-        _print_key(_issue_key(memory, name, space, again, rotate=False), again, as_json)
+        _holder(name, chosen, space).issue(memory.create_user, as_json, space=space)
 
 
-@app.command()
-@expand_options
+@command(app)
 def rotate(name: Name, chosen: StoreOptions, space: Space = None, as_json: Json = False) -> None:
     """Replace a user's key, and print the new one as `create` does. The old key is invalid from then on.
 
     It also reactivates a revoked user.
     """
-    again = _rotate_command(chosen, name, space)
     with open_memory(chosen) as memory:
-        _print_key(_issue_key(memory, name, space, again, rotate=True), again, as_json)
+        _holder(name, chosen, space).issue(memory.rotate_user, as_json, space=space)
 
 
-@app.command()
-@expand_options
+@command(app)
 def revoke(name: Name, chosen: StoreOptions, space: Space = None, yes: Yes = False, as_json: Json = False) -> None:
     """Revoke a user's key. It asks first; without a terminal to ask on, it needs --yes.
 
     The user's data stays: `holdfast forget --subject NAME` deletes it.
     """
-    if not (yes or sys.stdin.isatty()):
-        raise UsageError("there is no terminal to ask on; add --yes")
+    require_terminal(yes)
     with open_memory(chosen) as memory:
-        question = f"Revoke the key of {on_one_line(name)}?"
-        revoked = memory.revoke_user(name, space=space) if yes or typer.confirm(question, err=True) else None
-    if as_json:
-        print_json({"user": revoked})
-    elif revoked is None:
-        print("Nothing was changed.")
-    else:
-        print(f"Revoked {on_one_line(name)}. `{_rotate_command(chosen, name, space)}` makes a new key.")
-    if revoked is None:
-        raise typer.Exit(ExitCode.PROBLEM)
+        _holder(name, chosen, space).revoke(memory.revoke_user, yes, as_json, space=space)
 
 
-@app.command(name="list")
-@expand_options
+@command(app, "list")
 def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json: Json = False) -> None:
     """List users by name, with the dates of creation, of the current key and of revocation."""
     with open_memory(chosen) as memory:
@@ -91,35 +59,8 @@ def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json
             print_each(map(_line, found), f"There are no users; `{create}` creates one.")
 
 
-def _rotate_command(chosen: StoreOptions, name: str, space: str | None) -> str:
-    return suggest_command(chosen, "user rotate", name, space=space)
-
-
-def _issue_key(memory: holdfast.Memory, name: str, space: str | None, again: str, *, rotate: bool) -> Issued:
-    try:
-        return memory.rotate_user(name, space=space) if rotate else memory.create_user(name, space=space)
-    except UserExists:
-        problem = f"there is a user {name!r:.80} already, or one who was revoked; `{again}` gives it a new key"
-    except OutcomeUnknown:
-        log.warning("if it was done, the key is lost; `%s` makes another", again)
-        raise
-    raise UserExists(problem)
-
-
-def _print_key(issued: Issued, again: str, as_json: bool) -> None:
-    """Print the key. It is stored nowhere else, so a failure to print it is logged."""
-    name = issued.user.id
-    try:
-        if as_json:
-            print_json(issued)
-        else:
-            done = "Created" if issued.created else "There is a new key for"
-            print(f"{done} {on_one_line(name)}. The key is shown only once; keep it:", file=sys.stderr, flush=True)
-            print(issued.key)
-        sys.stdout.flush()
-    except OSError:
-        log.warning("the key could not be printed and is lost; `%s` makes another", again)
-        raise
+def _holder(name: str, chosen: StoreOptions, space: str | None) -> KeyHolder:
+    return KeyHolder(name, "user", on_one_line(name), suggest_command(chosen, "user rotate", name, space=space))
 
 
 def _line(one: User) -> str:

@@ -17,7 +17,7 @@ import typer
 
 from holdfast.cli.control_plane import MAX_PAGE, Company, open_control_plane
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, expand_options
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, command
 from holdfast.cli.paging import iterate_pages
 from holdfast.cli.suggestions import suggest_command
 from holdfast.control.json_views import to_json
@@ -25,7 +25,6 @@ from holdfast.control.verbs import VERBS
 from holdfast.domain.arguments import Argument
 from holdfast.runtime.verb_entry import VerbEntry
 
-PAGED = frozenset({"cursor", "limit"})
 # Arguments that no command has: whoever runs one sees whether it succeeded, and can look before repeating it.
 LEFT_OUT = frozenset({"idempotency_key"})
 _MOST_NAMED = 8
@@ -74,8 +73,10 @@ def verb_command(
     many: str | None = None,
     order: Sequence[str] = (),
     create: bool = False,
+    explained: str | None = None,
 ) -> Callable[[Present], Present]:
-    """Add a command that calls a verb. The decorated function presents the result, and its docstring is the help.
+    """Add a command that calls a verb. The decorated function presents the result, and its docstring is the help,
+    unless it is `explained` here.
 
     `order` is the order of positional arguments, if it is not the request's. `extra` are options that are no
     arguments; `adjust` may change the values before the call. `many` is the name of a result that is a list, in JSON.
@@ -84,7 +85,7 @@ def verb_command(
     entry, named = VERBS[verb], options or {}
 
     def decorate(present: Present) -> Present:
-        def command(chosen: LocalStoreOptions, company: str | None, as_json: bool, **values: Any) -> None:
+        def call_verb(chosen: LocalStoreOptions, company: str | None, as_json: bool, **values: Any) -> None:
             call = Invocation(chosen, company, dict(values))
             if adjust is not None:
                 adjust(values, call)
@@ -102,10 +103,10 @@ def verb_command(
         parameters += _parameters(entry, named, positional=False)
         parameters += [_parameter(each, kind, False) for each, kind in (extra or {}).items()]
         parameters += [_parameter("as_json", Json, False)]
-        command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {each.name: each.annotation for each in parameters}
-        command.__doc__ = present.__doc__ or entry.request.__doc__
-        app.command(name=name)(expand_options(command))
+        call_verb.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        call_verb.__annotations__ = {each.name: each.annotation for each in parameters}
+        call_verb.__doc__ = explained or present.__doc__ or entry.request.__doc__
+        command(app, name)(call_verb)
         return present
 
     return decorate

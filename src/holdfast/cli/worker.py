@@ -22,7 +22,7 @@ from holdfast.app import EMBEDDING, Engine, make_curator, open_engine
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, LocalStoreOptions, StoreOptions, expand_options
+from holdfast.cli.options import Json, LocalStoreOptions, OnlyText, StoreOptions, expand_options, option
 from holdfast.cli.serve import check_installed
 from holdfast.cli.store_access import require_local_store
 from holdfast.cli.suggestions import suggest_command
@@ -42,19 +42,13 @@ Place = Annotated[
 ]
 Once = Annotated[bool, typer.Option("--once", help="Run the due jobs, then exit. Exit code 1 if a job failed.")]
 AtOnce = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="N", help="Run up to N jobs at once.  [env: HOLDFAST_WORKER_JOBS; default: 4]"),
+    int | None, option("--jobs", "N", "Run up to N jobs at once.  [env: HOLDFAST_WORKER_JOBS; default: 4]")
 ]
-Kinds = Annotated[
-    str | None, typer.Option("--kinds", metavar="KINDS", help="Only these, comma-separated, such as extract,deliver.")
-]
+Kinds = Annotated[OnlyText, option("--kinds", "KINDS", "Only these, comma-separated, such as extract,deliver.")]
 
-MetricsPort = Annotated[
-    int, typer.Option("--metrics-port", metavar="PORT", help="Serve Prometheus metrics on this port; 0: off.")
-]
+MetricsPort = Annotated[int, option("--metrics-port", "PORT", "Serve Prometheus metrics on this port; 0: off.")]
 MetricsHost = Annotated[
-    str | None,
-    typer.Option("--metrics-host", metavar="ADDRESS", help="Serve metrics on this address.  [default: 127.0.0.1]"),
+    OnlyText, option("--metrics-host", "ADDRESS", "Serve metrics on this address.  [default: 127.0.0.1]")
 ]
 
 

@@ -5,23 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from holdfast.cli.agent.options import AgentOptions
 from holdfast.cli.exits import UsageError
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, OnlyText, expand_options
+from holdfast.cli.options import Json, OnlyText, expand_options, option
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.settings import read_settings
 
-Gateway = Annotated[OnlyText, typer.Option("--gateway", metavar="URL", help="Also use this Memory Gateway.")]
-User = Annotated[
-    OnlyText, typer.Option("--user", metavar="NAME", help="The user there; created unless --key-file is given.")
-]
-KeyFile = Annotated[
-    Path | None,
-    typer.Option("--key-file", metavar="FILE", help="A file with the key of an existing user."),
-]
+Gateway = Annotated[OnlyText, option("--gateway", "URL", "Also use this Memory Gateway.")]
+User = Annotated[OnlyText, option("--user", "NAME", "The user there; created unless --key-file is given.")]
+KeyFile = Annotated[Path | None, option("--key-file", "FILE", "A file with the key of an existing user.")]
 
 
 @expand_options

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from holdfast.cli.agent.options import Workspace
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json
+from holdfast.cli.options import Json, group
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.settings import read_settings
 
@@ -16,13 +14,7 @@ if TYPE_CHECKING:
     from holdfast.agent.config import AgentConfig
     from holdfast.agent.curated.files import CuratedFile, MemoryStore
 
-app = typer.Typer(help="Show the agent's curated files.", rich_markup_mode=None)
-
-
-@app.callback(invoke_without_command=True)
-def memory(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+app = group("Show the agent's curated files.")
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.exits import UsageError
-from holdfast.cli.options import OnlyText
+from holdfast.cli.options import OnlyText, option
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,22 +17,13 @@ if TYPE_CHECKING:
 
 _PROVIDERS = ("openai", "anthropic", "scripted")
 
-Workspace = Annotated[
-    Path | None,
-    typer.Option("--workspace", metavar="FOLDER", help="The agent's folder.  [default: the current one]"),
-]
+Workspace = Annotated[Path | None, option("--workspace", "FOLDER", "The agent's folder.  [default: the current one]")]
 Provider = Annotated[
-    OnlyText,
-    typer.Option(
-        "--provider", metavar="NAME", help="openai, anthropic, or scripted (offline rules instead of a model)."
-    ),
+    OnlyText, option("--provider", "NAME", "openai, anthropic, or scripted (offline rules instead of a model).")
 ]
-ModelName = Annotated[OnlyText, typer.Option("--model", metavar="NAME", help="The provider's model.")]
-BaseUrl = Annotated[
-    OnlyText,
-    typer.Option("--base-url", metavar="URL", help="A server with the provider's API, such as Ollama."),
-]
-SessionId = Annotated[OnlyText, typer.Option("--session", metavar="ID", help="Continue this session, or start it.")]
+ModelName = Annotated[OnlyText, option("--model", "NAME", "The provider's model.")]
+BaseUrl = Annotated[OnlyText, option("--base-url", "URL", "A server with the provider's API, such as Ollama.")]
+SessionId = Annotated[OnlyText, option("--session", "ID", "Continue this session, or start it.")]
 Continue = Annotated[bool, typer.Option("--continue", help="Continue the latest session.")]
 Explain = Annotated[
     bool, typer.Option("--explain", help="After an answer, show what memory contributed, and what of that is in it.")

@@ -10,7 +10,7 @@ import typer
 from holdfast import errors
 from holdfast.cli.agent.options import AgentOptions, SessionChoice
 from holdfast.cli.exits import HINTS, ExitCode, UsageError, print_error
-from holdfast.cli.json_output import print_json
+from holdfast.cli.json_output import plain, print_json
 from holdfast.cli.options import Json, expand_options
 
 if TYPE_CHECKING:
@@ -54,15 +54,8 @@ def _prompt(words: list[str]) -> str:
 
 def to_document(result: AgentRunResult, *, explain: bool) -> dict[str, object]:
     """The JSON form of a run."""
-    document: dict[str, object] = {
-        "session_id": result.session_id,
-        "run_id": result.run_id,
-        "status": result.status,
-        "text": result.text,
-        "tool_calls": result.tool_calls,
-        "usage": result.usage,
-        "error": result.error,
-    }
+    document: dict[str, object] = plain(result)
+    del document["explained"]
     if explain:
         document["explained"] = [
             {"layer": each.layer, "text": each.text, **each.origin, "in_answer": each.shared}

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from holdfast.cli.agent.options import Workspace
-from holdfast.cli.exits import ExitCode, UsageError
+from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, Yes
+from holdfast.cli.options import Json, Yes, option
 from holdfast.cli.paging import print_each
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.errors import InvalidInput, NotFound
@@ -33,7 +33,7 @@ app = typer.Typer(help="List sessions, latest first; or show, search and delete 
 Id = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
 Ids = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
 Words = Annotated[list[str], typer.Argument(metavar="WORDS", hidden=True)]
-Most = Annotated[int, typer.Option("--limit", metavar="N", help="At most N.")]
+Most = Annotated[int, option("--limit", "N", "At most N.")]
 All = Annotated[bool, typer.Option("--all", help="Also tool calls, gateway events, and how runs ended.")]
 
 
@@ -88,8 +88,7 @@ def delete(chosen: Ids, workspace: Workspace = None, yes: Yes = False, as_json: 
 
     The agent's curated files and a Memory Gateway's data are not changed.
     """
-    if not (yes or sys.stdin.isatty()):
-        raise UsageError("there is no terminal to ask on; add --yes")
+    require_terminal(yes)
 
     async def find_all(kept: SessionStore) -> list[SessionSummary | str]:
         listed = {each.id: each for each in await kept.sessions(_MOST_LISTED)}
