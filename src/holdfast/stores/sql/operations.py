@@ -10,6 +10,7 @@ from holdfast.domain.access import Action
 from holdfast.domain.contract import HookKind, LookupKeys, lookup_keys
 from holdfast.domain.ids import OPERATION
 from holdfast.domain.operations import (
+    ALL_OPERATIONS,
     FOR_MODELS,
     QUESTIONS,
     TYPE_OF,
@@ -23,7 +24,6 @@ from holdfast.domain.operations import (
 )
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, RevisionConflict
-from holdfast.ports.repositories.operations import ALL_OPERATIONS
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.control_rows import UNASKED, attribution_json
 from holdfast.stores.sql.dialect import Database
