@@ -30,7 +30,7 @@ from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput, StoreClosed
 from holdfast.stores.sessions.full_text import build_queries, index_text
 from holdfast.stores.sessions.schema import open_file
-from holdfast.stores.sqlite.busy_retry import begin_immediate, retry_while_busy
+from holdfast.stores.sqlite.busy_retry import committing, retry_while_busy
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.errors import translating
 
@@ -147,15 +147,8 @@ class SqliteSessions:
         self._writing.close()
 
     def _commit(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        begin_immediate(self._writing, self._busy_seconds)
-        try:
-            done = work(self._writing)
-            self._writing.execute("COMMIT")
-        except BaseException:
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK")
-            raise
-        return done
+        with committing(self._writing, self._busy_seconds):
+            return work(self._writing)
 
     # --- work of the threads ---
 

@@ -24,6 +24,7 @@ from holdfast.loops import ThreadPool, run_in_thread
 from holdfast.ports import NearestIndex, Reader, Transaction
 from holdfast.stores.sql.grant_scope import GrantScope
 from holdfast.stores.sql.reader import SqlReader
+from holdfast.stores.sqlite.busy_retry import roll_back
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import translating
@@ -170,8 +171,7 @@ def _read(
     try:
         return work(SqlReader(SqliteReadScope(connection, grant, shelf)))
     finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        roll_back(connection)
 
 
 def _scrub_indexes(shelf: GraphFolder, busy_seconds: float, connection: sqlite3.Connection) -> None:

@@ -21,7 +21,7 @@ from holdfast.failpoints import reach
 from holdfast.stores.sql.operations import record_operation
 from holdfast.stores.sql.transaction import SqlTransaction
 from holdfast.stores.sql.write_scope import RowIdCache, WriteScope
-from holdfast.stores.sqlite.busy_retry import begin_immediate
+from holdfast.stores.sqlite.busy_retry import begin_immediate, roll_back
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import is_busy, translate_error
 from holdfast.stores.writer_queue import AuditBuffer, PendingResult, WriterQueue, WriterTask
@@ -174,7 +174,8 @@ class SqliteWriter:
         """Run one transaction. Return False if SQLite aborted all of it because of one request among several."""
         audits = self._audits.waiting() if self._audits else []
         self._shared = len(batch) > 1
-        self._roll_back_interrupted()
+        # Ctrl-C may have left a transaction open while a caller was rolling it back.
+        self._roll_back()
         try:
             begin_immediate(self._db, self._busy_seconds)
             if len(batch) == 1:
@@ -191,9 +192,7 @@ class SqliteWriter:
             reach("commit.after")
         except BaseException:
             self._inbox.reset_audit_deadline()
-            self._known.rollback()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             raise
         self._known.commit()
         if audits:
@@ -201,11 +200,10 @@ class SqliteWriter:
         self._inbox.reset_audit_deadline()
         return True
 
-    def _roll_back_interrupted(self) -> None:
-        """Roll back a transaction that Ctrl-C left open while a caller was rolling it back."""
-        if self._db.in_transaction:
-            self._known.rollback()
-            self._db.execute("ROLLBACK")
+    def _roll_back(self) -> None:
+        """Roll back the transaction, if one is open, with the row numbers cached in it."""
+        self._known.rollback()
+        roll_back(self._db)
 
     def _record(self, audits: Sequence[Operation]) -> None:
         if not audits:
@@ -227,9 +225,7 @@ class SqliteWriter:
             request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             request.error = _translate(error, self._location)
-            self._known.rollback()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
 
     def _serve_together(self, batch: Sequence[_WriterRequest]) -> bool:
         """Return False if SQLite aborted the whole transaction; then `_serve` has dropped its cached row numbers."""
@@ -252,9 +248,7 @@ class SqliteWriter:
                 request.error = None
                 request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException:  # noqa: BLE001 - all are run again, and the error is reported then
-            self._known.rollback()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             return False
         return True
 
