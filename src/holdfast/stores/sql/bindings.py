@@ -3,24 +3,22 @@ first change."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from holdfast.domain.bindings import DEFAULT_BINDING, Binding, Target, TargetKind, first_binding
-from holdfast.domain.contract import HookKind
-from holdfast.domain.ids import BindingId
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, RevisionConflict
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.control_rows import as_json
 from holdfast.stores.sql.dialect import insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.json_columns import builder_of, column_values
 
 _COLUMNS = (
     "id", "space", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",
 )  # fmt: skip
+_binding = builder_of(Binding, ", ".join(_COLUMNS))
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM bindings x WHERE x.deleted_at IS NULL"
 _ADD = f"{insert_statement('bindings', _COLUMNS)} ON CONFLICT DO NOTHING"
 _SET_TARGET = (
@@ -29,28 +27,8 @@ _SET_TARGET = (
 )
 
 
-def _binding(row: Sequence[Any]) -> Binding:
-    return Binding(
-        id=BindingId(row[0]),
-        space=row[1],
-        key=row[2],
-        provider=row[3],
-        config=json.loads(row[4]),
-        hooks={HookKind(kind): bool(on) for kind, on in json.loads(row[5]).items()},
-        enabled=bool(row[6]),
-        revision=row[7],
-        created_at=rows.moment(row[8]),
-        updated_at=rows.moment(row[9]),
-    )
-
-
-def _values(binding: Binding) -> tuple[Any, ...]:
-    config = as_json(dict(binding.config))
-    hooks = as_json({kind.value: on for kind, on in binding.hooks.items()})
-    return (
-        binding.id, binding.space, binding.key, binding.provider, config, hooks, int(binding.enabled),
-        binding.revision, rows.micros(binding.created_at), rows.micros(binding.updated_at),
-    )  # fmt: skip
+def _values(binding: Binding) -> list[Any]:
+    return column_values(binding, _COLUMNS)
 
 
 class SqlBindingReader(SqlRepository):
