@@ -9,12 +9,14 @@ import asyncio
 import queue
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Any, Generic, TypeVar
 
+from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
-from holdfast.errors import StoreBusy
+from holdfast.errors import StoreBusy, StoreClosed
 from holdfast.loops import running_loop
 
 AUDIT_SECONDS = 0.1
@@ -236,3 +238,42 @@ class WriterQueue(Generic[Request]):
     def reset_audit_deadline(self) -> None:
         """Reset the deadline of audit rows, after an attempt to write them."""
         self._due = None
+
+
+class AuditingWriter(ABC):
+    """A writer that takes requests of a store, and audit rows of its reads, until it is closed."""
+
+    def __init__(self, place: str, wait_seconds: float) -> None:
+        self._audits = AuditBuffer(place, wait_seconds)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @abstractmethod
+    def submit(self, grant: Grant, work: Callable[[Any], Any]) -> PendingResult:
+        """Queue a write, or do it at once."""
+
+    @abstractmethod
+    def _audit_queue(self) -> WriterQueue[Any]:
+        """Return the queue whose thread writes the audit rows."""
+
+    def audit(self, operation: Operation) -> bool:
+        """Queue an audit row. Return False if the buffer is full and the caller should wait for room."""
+        with self._lock:
+            self._check_open()
+            if self._audits.add(operation):
+                self._audit_queue().wake()
+        return not self._audits.full
+
+    @property
+    def owes_audits(self) -> bool:
+        """True if audit rows wait for a commit. They stay here until then, so none is in flight elsewhere."""
+        with self._lock:
+            self._check_open()
+        return bool(self._audits)
+
+    def wait_for_room(self) -> None:
+        self._audits.wait_for_room()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("this memory was closed; open it again")

@@ -97,14 +97,9 @@ class SqlDeliveryReader(SqlRepository):
 
     def dead_letters(self, delivery_ids: Collection[str]) -> frozenset[str]:
         reach, values = self._at_home()
-        return frozenset(
-            row[0]
-            for condition, named in self._scope.among("x.id", list(delivery_ids))
-            for row in self._db.execute(
-                f"SELECT x.id FROM deliveries x WHERE {reach} AND {condition} AND x.status = 'dead'",
-                [*values, *named],
-            )
-        )
+        statement = f"SELECT x.id FROM deliveries x WHERE {reach} AND {{}} AND x.status = 'dead'"
+        found = self._scope.rows_among("x.id", list(delivery_ids), statement, before=values)
+        return frozenset(delivery_id for (delivery_id,) in found)
 
     def find_by_hook(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
         place = scope.partition

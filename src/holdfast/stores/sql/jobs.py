@@ -87,13 +87,9 @@ class SqlJobReader(SqlRepository):
 
     def retried_ids(self, job_ids: Collection[str]) -> frozenset[str]:
         within, values = self._scope.within_space()
-        return frozenset(
-            row[0]
-            for condition, named in self._scope.among("x.retry_of", list(job_ids))
-            for row in self._db.execute(
-                f"SELECT x.retry_of FROM jobs x WHERE {within} AND {condition}", [*values, *named]
-            )
-        )
+        statement = f"SELECT x.retry_of FROM jobs x WHERE {within} AND {{}}"
+        found = self._scope.rows_among("x.retry_of", list(job_ids), statement, before=values)
+        return frozenset(job_id for (job_id,) in found)
 
     def page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         if self._scope.grant.partitions is not None and not self._scope.partitions():
