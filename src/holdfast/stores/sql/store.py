@@ -24,11 +24,7 @@ class SqlStore:
     _writer: AuditingWriter
 
     def __init__(self, location: str) -> None:
-        self._location = location
-
-    @property
-    def location(self) -> str:
-        return self._location
+        self.location = location
 
     async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
         return cast(T, await self._writer.submit(grant, work))

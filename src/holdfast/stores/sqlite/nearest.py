@@ -69,12 +69,8 @@ class GraphNearest:
     """Implements `ports.NearestIndex`."""
 
     def __init__(self, state: NearestState, graph: OpenGraph) -> None:
-        self._state = state
+        self.state = state
         self._graph = graph
-
-    @property
-    def state(self) -> NearestState:
-        return self._state
 
     def search(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._graph.graph.dimensions:

@@ -81,7 +81,7 @@ class SqliteStore(SqlStore):
             return None
 
         def build() -> GraphBuild | None:
-            with translating(self._location):
+            with translating(self.location):
                 return shelf.build(self._connect, partition, embedder, go_on)
 
         built = await run_in_thread(build)
@@ -90,7 +90,7 @@ class SqliteStore(SqlStore):
         return lambda transaction: shelf.publish(cast(SqliteTransaction, transaction).connection, built, at)
 
     def _connect(self) -> sqlite3.Connection:
-        return connect(self._location, self._busy_seconds)
+        return connect(self.location, self._busy_seconds)
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""
