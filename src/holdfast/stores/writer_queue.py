@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
+from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
 from holdfast.domain.access import Grant
@@ -154,12 +155,9 @@ class WriterTask:
     """A task to run between two commits."""
 
 
-class _Wake:
-    """Makes the thread check its deadline."""
-
-
-class _Stop:
-    """Makes the thread finish the queue, and end."""
+class _Signal(Enum):
+    WAKE = auto()  # the thread checks its deadline
+    STOP = auto()  # the thread finishes the queue, and ends
 
 
 class WriterQueue(Generic[Request]):
@@ -174,7 +172,7 @@ class WriterQueue(Generic[Request]):
         self._audits = audits
         self._most = most
         self._due: float | None = None
-        self._queue: queue.SimpleQueue[Request | WriterTask | _Wake | _Stop] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Request | WriterTask | _Signal] = queue.SimpleQueue()
 
     @property
     def empty(self) -> bool:
@@ -184,10 +182,10 @@ class WriterQueue(Generic[Request]):
         self._queue.put(item)
 
     def wake(self) -> None:
-        self._queue.put(_Wake())
+        self._queue.put(_Signal.WAKE)
 
     def stop(self) -> None:
-        self._queue.put(_Stop())
+        self._queue.put(_Signal.STOP)
 
     def gather(self) -> tuple[list[Request], list[WriterTask], bool]:
         """Wait for the first item; return the queued requests and errands, and whether to stop after them."""
@@ -195,7 +193,7 @@ class WriterQueue(Generic[Request]):
         errands: list[WriterTask] = []
         item = self._next()
         while item is not None:
-            if isinstance(item, _Stop):
+            if item is _Signal.STOP:
                 return batch, errands, True
             if isinstance(item, WriterTask):
                 errands.append(item)
@@ -207,7 +205,7 @@ class WriterQueue(Generic[Request]):
         self._last = len(batch) or self._last
         return batch, errands, False
 
-    def _next(self) -> Request | WriterTask | _Wake | _Stop | None:
+    def _next(self) -> Request | WriterTask | _Signal | None:
         due = self._due
         if self._audits and due is None:
             due = self._due = time.monotonic() + AUDIT_SECONDS
@@ -217,7 +215,7 @@ class WriterQueue(Generic[Request]):
         except queue.Empty:
             return None
 
-    def _next_nowait(self, batched: int) -> Request | WriterTask | _Wake | _Stop | None:
+    def _next_nowait(self, batched: int) -> Request | WriterTask | _Signal | None:
         for _ in range(_WAITS):
             if batched >= self._last or not self._queue.empty():
                 break

@@ -71,17 +71,15 @@ class SqlJobReader(SqlRepository):
     """Implements `JobReader`."""
 
     def find(self, job_id: str) -> Job | None:
-        within, values = self._scope.within_space()
-        row = self._db.execute(
-            f"SELECT {_COLUMNS} FROM jobs x WHERE {within} AND x.id = ?", [*values, job_id]
-        ).fetchone()
-        return _job(row) if row else None
+        return self._find_one("x.id = ?", job_id)
 
     def find_for_delivery(self, delivery_id: str) -> Job | None:
+        return self._find_one(f"x.kind = 'deliver' AND x.record_ids = ?{_OPEN}", json.dumps([delivery_id]))
+
+    def _find_one(self, condition: str, value: str) -> Job | None:
         within, values = self._scope.within_space()
         row = self._db.execute(
-            f"SELECT {_COLUMNS} FROM jobs x WHERE {within} AND x.kind = 'deliver' AND x.record_ids = ?{_OPEN}",
-            [*values, json.dumps([delivery_id])],
+            f"SELECT {_COLUMNS} FROM jobs x WHERE {within} AND {condition}", [*values, value]
         ).fetchone()
         return _job(row) if row else None
 
