@@ -151,6 +151,9 @@ class OperationFilter:
     of_memory: Annotated[bool, "Leave out administration: reads of the log, and changes of the configuration."] = False
 
 
+ALL_OPERATIONS = OperationFilter()
+
+
 @dataclass(frozen=True, slots=True)
 class OperationPage:
     """A page of operations, newest first. `next_cursor` is None on the last page."""

@@ -36,6 +36,7 @@ from holdfast.ports.models import (
     TextFlag,
 )
 from holdfast.ports.records import (
+    Alias,
     IndexRow,
     IndexUpdate,
     LazyRows,
@@ -43,14 +44,15 @@ from holdfast.ports.records import (
     NewRevision,
     NewTurn,
     PartitionDelta,
+    StoredAlias,
     StoredMessages,
     StoredResponse,
+    ThreadSummary,
+    TurnState,
     UnindexedRecord,
     VectorRow,
     columns_of,
 )
-from holdfast.ports.repositories.aliases import Alias, StoredAlias
-from holdfast.ports.repositories.transcripts import ThreadSummary, TurnState
 from holdfast.ports.service import KeyDirectory, Searcher, Service, Verb
 from holdfast.ports.store import Reader, Store, Transaction
 

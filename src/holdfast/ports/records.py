@@ -1,4 +1,4 @@
-"""Rows that are written to a store, and rows that it gives to search."""
+"""Rows that are written to a store, and rows that it returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane, Status, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
-from holdfast.domain.transcript_turns import ActorAttribution, Authority, DeliveryStatus, HostOpaqueRef
+from holdfast.domain.transcript_turns import (
+    ActorAttribution,
+    Authority,
+    DeliveryStatus,
+    HostOpaqueRef,
+    TranscriptState,
+)
 from holdfast.ports.models import Analysis
 
 R = TypeVar("R")
@@ -197,3 +203,40 @@ class IndexUpdate:
     number: int
     vectors: Sequence[bytes]
     analysis: Analysis | None = None
+
+
+# --- rows that are read -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """The conversation that a chat id maps to. An alias that mapped to two is no longer trusted."""
+
+    conversation: str
+    trusted: bool
+
+
+class StoredAlias(NamedTuple):
+    """A stored alias: the thread, and a digest of the chat id and where it was used, never the id itself."""
+
+    thread: Scope
+    key: bytes
+    trusted: bool
+    recorded_at: datetime
+
+
+class TurnState(NamedTuple):
+    """A turn of a thread without its content. `messages` counts the stored ones."""
+
+    sequence: int
+    id: TurnId
+    state: TranscriptState
+    messages: int
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    thread: Scope
+    turns: int
+    last_recorded_at: datetime

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.ranking import IntArray
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import Order, QueryVector, RankedCandidates, SearchOptions
-from holdfast.ports.repositories.index import IndexReader
+
+if TYPE_CHECKING:
+    from holdfast.ports.repositories.index import IndexReader
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Partition
-from holdfast.ports.repositories.aliases import AliasReader, AliasWriter
-from holdfast.ports.repositories.bindings import BindingReader, BindingWriter
-from holdfast.ports.repositories.costs import CostReader, CostWriter
-from holdfast.ports.repositories.deliveries import DeliveryReader, DeliveryWriter
-from holdfast.ports.repositories.events import EventReader, EventWriter
-from holdfast.ports.repositories.index import IndexReader, IndexWriter
-from holdfast.ports.repositories.jobs import JobReader, JobWriter
-from holdfast.ports.repositories.maintenance import MaintenanceReader, MaintenanceWriter
-from holdfast.ports.repositories.operations import OperationReader, OperationWriter
-from holdfast.ports.repositories.records import RecordReader, RecordWriter
-from holdfast.ports.repositories.resources import ResourceReader, ResourceWriter
-from holdfast.ports.repositories.transcripts import TranscriptReader, TranscriptWriter
-from holdfast.ports.repositories.users import UserReader, UserWriter
+
+if TYPE_CHECKING:
+    from holdfast.ports.repositories.aliases import AliasReader, AliasWriter
+    from holdfast.ports.repositories.bindings import BindingReader, BindingWriter
+    from holdfast.ports.repositories.costs import CostReader, CostWriter
+    from holdfast.ports.repositories.deliveries import DeliveryReader, DeliveryWriter
+    from holdfast.ports.repositories.events import EventReader, EventWriter
+    from holdfast.ports.repositories.index import IndexReader, IndexWriter
+    from holdfast.ports.repositories.jobs import JobReader, JobWriter
+    from holdfast.ports.repositories.maintenance import MaintenanceReader, MaintenanceWriter
+    from holdfast.ports.repositories.operations import OperationReader, OperationWriter
+    from holdfast.ports.repositories.records import RecordReader, RecordWriter
+    from holdfast.ports.repositories.resources import ResourceReader, ResourceWriter
+    from holdfast.ports.repositories.transcripts import TranscriptReader, TranscriptWriter
+    from holdfast.ports.repositories.users import UserReader, UserWriter
 
 T = TypeVar("T")
 

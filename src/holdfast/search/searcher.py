@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,7 +38,6 @@ from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.search import Method, Order
 from holdfast.domain.times import to_micros
 from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, ScoredCandidate, SearchOptions
-from holdfast.ports.repositories.index import IndexReader
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.approximate_search import ApproximateSearch
 from holdfast.search.browse import list_by_time
@@ -57,6 +57,9 @@ from holdfast.search.visibility import (
     visible_view,
 )
 from holdfast.search.word_lists import ROLE_NAMES
+
+if TYPE_CHECKING:
+    from holdfast.ports.repositories.index import IndexReader
 
 # 0: exact search, unless the settings say otherwise.
 APPROXIMATE_FROM = 0

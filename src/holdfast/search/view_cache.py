@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from holdfast.domain.scope import Partition
 from holdfast.ports import NearestIndex, PartitionDelta
-from holdfast.ports.repositories.index import IndexReader
 from holdfast.search.partition_index import has_other_length
 from holdfast.search.partition_view import PartitionView
+
+if TYPE_CHECKING:
+    from holdfast.ports.repositories.index import IndexReader
 
 Key = tuple[Partition, str]
 # Cached views per partition, the newest first.

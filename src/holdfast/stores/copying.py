@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple, Protocol
 
 from holdfast.domain.results import Copied
 from holdfast.errors import CopyRefused, StoreCorrupt
@@ -22,145 +26,68 @@ CHUNK = 2_000
 _MODULUS = 1 << 128
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table and its columns. The first `keys` columns are its key, which gives the read order."""
+class Table(NamedTuple):
+    """A table. Rows are read in the order of its key, the first columns."""
 
     name: str
-    columns: tuple[str, ...]
-    keys: int = 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return _layouts()[self.name][0]
+
+    @property
+    def keys(self) -> int:
+        """The number of columns of the key."""
+        return _layouts()[self.name][1]
 
     def key_of(self, row: Row) -> Key:
         return row[: self.keys]
 
 
+@cache
+def _layouts() -> dict[str, tuple[tuple[str, ...], int]]:
+    """Return the columns of each table, and how many are its key. Both engines have the same."""
+    script = (resources.files("holdfast.stores.sqlite") / "schema.sql").read_text("utf-8")
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(script)
+        return {table.name: _layout(database, table.name) for table in TABLES}
+
+
+def _layout(database: sqlite3.Connection, table: str) -> tuple[tuple[str, ...], int]:
+    found = database.execute("SELECT name, pk FROM pragma_table_info(?) ORDER BY pk = 0, pk, cid", (table,)).fetchall()
+    return tuple(name for name, _ in found), sum(place > 0 for _, place in found)
+
+
 # All tables of a store; referenced tables come first.
-TABLES = (
-    Table("meta", ("key", "value")),
-    Table("embedders", ("id", "fingerprint")),
-    Table("partitions", ("id", "space", "kind", "owner", "change")),
-    Table(
+TABLES = tuple(
+    Table(name)
+    for name in (
+        "meta",
+        "embedders",
+        "partitions",
         "scopes",
-        (
-            "id", "partition_id", "space", "app", "project", "agent", "subject", "channel", "conversation", "run",
-            "issue", "namespace",
-        ),
-    ),
-    Table(
         "conversations",
-        (
-            "id", "partition_id", "app", "project", "channel", "name", "namespace", "least_position", "sealed",
-            "least_sequence", "forgotten_turns",
-        ),
-    ),
-    Table(
         "records",
-        (
-            "number", "id", "revision", "partition_id", "change", "kind", "scope_id", "conversation_id", "position",
-            "turn_id", "role", "external_key", "content_key", "source_key", "slot_key", "plane", "status", "trust",
-            "said_at", "recorded_at", "superseded_at", "valid_from", "valid_to", "analyzer", "flags", "length",
-            "embedder_id", "terms", "authority",
-        ),
-    ),
-    Table(
         "turns",
-        (
-            "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
-            "recorded_at", "words",
-        ),
-        keys=2,
-    ),
-    Table("texts", ("number", "sender", "source", "external_id", "author", "reason", "metadata", "text")),
-    Table(
+        "texts",
         "resources",
-        (
-            "number", "id", "partition_id", "scope_id", "sha256", "media_type", "bytes", "chunks", "recorded_at",
-        ),
-    ),
-    Table("vectors", ("partition_id", "number", "piece", "embedder_id", "vector"), keys=3),
-    Table("evidence", ("memory_number", "message_number"), keys=2),
-    Table(
+        "vectors",
+        "evidence",
         "tombstones",
-        (
-            "partition_id", "change", "number", "id", "kind", "scope_id", "conversation_id", "external_key",
-            "forgotten_at",
-        ),
-        keys=3,
-    ),
-    Table("answers", ("partition_id", "key", "digest", "recorded_at", "body"), keys=2),
-    Table("aliases", ("partition_id", "key", "conversation_id", "trusted", "recorded_at"), keys=2),
-    Table(
+        "answers",
+        "aliases",
         "credentials",
-        ("space", "kind", "id", "role", "subjects", "key_digest", "created_at", "rotated_at", "revoked_at"),
-        keys=3,
-    ),
-    Table(
         "jobs",
-        (
-            "id", "kind", "space", "partition_id", "scope", "record_ids", "status", "attempt", "retry_of", "token",
-            "created_at", "run_after", "lease_until", "started_at", "finished_at", "done", "total", "error",
-            "agent", "project", "issue", "run", "binding", "hook", "cause",
-        ),
-    ),
-    Table(
         "operations",
-        (
-            "space", "action", "id", "scope", "partition_id", "actor_kind", "actor_id", "outcome", "error_code",
-            "touched", "started_at", "duration_micros", "agent", "project", "issue", "run", "binding", "source_kind",
-            "hook", "details",
-        ),
-        keys=3,
-    ),
-    Table(
         "events",
-        (
-            "space", "id", "kind", "scope", "partition_id", "plane", "record_key", "content_hash", "at", "details",
-        ),
-        keys=2,
-    ),
-    Table(
         "bindings",
-        (
-            "space", "id", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",
-            "deleted_at",
-        ),
-        keys=2,
-    ),
-    Table("binding_targets", ("space", "kind", "target_id", "binding_key"), keys=3),
-    Table(
+        "binding_targets",
         "deliveries",
-        (
-            "space", "id", "destination", "hook_id", "kind", "source_kind", "scope", "home", "details", "status",
-            "attempts", "reason", "operation_id", "digest", "created_at", "updated_at", "payload",
-        ),
-        keys=2,
-    ),
-    Table(
         "cost_events",
-        (
-            "space", "id", "operation_id", "binding", "scope", "agent", "project", "issue", "run", "provider", "model",
-            "day", "input_tokens", "cached_input_tokens", "output_tokens", "embedding_tokens", "amount_micros",
-            "currency", "estimated", "occurred_at", "usage",
-        ),
-        keys=2,
-    ),
-    Table(
         "finance_events",
-        (
-            "space", "id", "kind", "description", "amount_micros", "currency", "occurred_at", "binding", "provider",
-            "external_invoice_id", "estimated",
-        ),
-        keys=2,
-    ),
-    Table(
         "prices",
-        (
-            "space", "provider", "model", "currency", "input_micros", "cached_input_micros", "output_micros",
-            "embedding_micros",
-        ),
-        keys=3,
-    ),
-)  # fmt: skip
+    )
+)
 RECORDS = "records"
 # Not copied: rebuilt on demand.
 DERIVED: frozenset[str] = frozenset({"nearest"})

@@ -9,12 +9,15 @@ import asyncio
 import queue
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
+from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
+from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
-from holdfast.errors import StoreBusy
+from holdfast.errors import StoreBusy, StoreClosed
 from holdfast.loops import running_loop
 
 AUDIT_SECONDS = 0.1
@@ -152,12 +155,9 @@ class WriterTask:
     """A task to run between two commits."""
 
 
-class _Wake:
-    """Makes the thread check its deadline."""
-
-
-class _Stop:
-    """Makes the thread finish the queue, and end."""
+class _Signal(Enum):
+    WAKE = auto()  # the thread checks its deadline
+    STOP = auto()  # the thread finishes the queue, and ends
 
 
 class WriterQueue(Generic[Request]):
@@ -172,7 +172,7 @@ class WriterQueue(Generic[Request]):
         self._audits = audits
         self._most = most
         self._due: float | None = None
-        self._queue: queue.SimpleQueue[Request | WriterTask | _Wake | _Stop] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Request | WriterTask | _Signal] = queue.SimpleQueue()
 
     @property
     def empty(self) -> bool:
@@ -182,10 +182,10 @@ class WriterQueue(Generic[Request]):
         self._queue.put(item)
 
     def wake(self) -> None:
-        self._queue.put(_Wake())
+        self._queue.put(_Signal.WAKE)
 
     def stop(self) -> None:
-        self._queue.put(_Stop())
+        self._queue.put(_Signal.STOP)
 
     def gather(self) -> tuple[list[Request], list[WriterTask], bool]:
         """Wait for the first item; return the queued requests and errands, and whether to stop after them."""
@@ -193,7 +193,7 @@ class WriterQueue(Generic[Request]):
         errands: list[WriterTask] = []
         item = self._next()
         while item is not None:
-            if isinstance(item, _Stop):
+            if item is _Signal.STOP:
                 return batch, errands, True
             if isinstance(item, WriterTask):
                 errands.append(item)
@@ -205,7 +205,7 @@ class WriterQueue(Generic[Request]):
         self._last = len(batch) or self._last
         return batch, errands, False
 
-    def _next(self) -> Request | WriterTask | _Wake | _Stop | None:
+    def _next(self) -> Request | WriterTask | _Signal | None:
         due = self._due
         if self._audits and due is None:
             due = self._due = time.monotonic() + AUDIT_SECONDS
@@ -215,7 +215,7 @@ class WriterQueue(Generic[Request]):
         except queue.Empty:
             return None
 
-    def _next_nowait(self, batched: int) -> Request | WriterTask | _Wake | _Stop | None:
+    def _next_nowait(self, batched: int) -> Request | WriterTask | _Signal | None:
         for _ in range(_WAITS):
             if batched >= self._last or not self._queue.empty():
                 break
@@ -236,3 +236,42 @@ class WriterQueue(Generic[Request]):
     def reset_audit_deadline(self) -> None:
         """Reset the deadline of audit rows, after an attempt to write them."""
         self._due = None
+
+
+class AuditingWriter(ABC):
+    """A writer that takes requests of a store, and audit rows of its reads, until it is closed."""
+
+    def __init__(self, place: str, wait_seconds: float) -> None:
+        self._audits = AuditBuffer(place, wait_seconds)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @abstractmethod
+    def submit(self, grant: Grant, work: Callable[[Any], Any]) -> PendingResult:
+        """Queue a write, or do it at once."""
+
+    @abstractmethod
+    def _audit_queue(self) -> WriterQueue[Any]:
+        """Return the queue whose thread writes the audit rows."""
+
+    def audit(self, operation: Operation) -> bool:
+        """Queue an audit row. Return False if the buffer is full and the caller should wait for room."""
+        with self._lock:
+            self._check_open()
+            if self._audits.add(operation):
+                self._audit_queue().wake()
+        return not self._audits.full
+
+    @property
+    def owes_audits(self) -> bool:
+        """True if audit rows wait for a commit. They stay here until then, so none is in flight elsewhere."""
+        with self._lock:
+            self._check_open()
+        return bool(self._audits)
+
+    def wait_for_room(self) -> None:
+        self._audits.wait_for_room()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed("this memory was closed; open it again")

@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from holdfast.domain.scope import Partition, Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Alias:
-    """The conversation that a chat id maps to. An alias that mapped to two is no longer trusted."""
-
-    conversation: str
-    trusted: bool
-
-
-class StoredAlias(NamedTuple):
-    """A stored alias: the thread, and a digest of the chat id and where it was used, never the id itself."""
-
-    thread: Scope
-    key: bytes
-    trusted: bool
-    recorded_at: datetime
+from holdfast.ports.records import Alias, StoredAlias
 
 
 class AliasReader(Protocol):

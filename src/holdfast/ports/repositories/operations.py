@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter
-
-ALL_OPERATIONS = OperationFilter()
+from holdfast.domain.operations import ALL_OPERATIONS, MemoryMetrics, Operation, OperationFilter
 
 
 class OperationReader(Protocol):

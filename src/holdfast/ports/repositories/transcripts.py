@@ -6,32 +6,14 @@ Methods take the thread: the scope of exactly one conversation, in the partition
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from holdfast.domain.derived_refs import DerivedMemoryRef, TranscriptCheck
-from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.ids import MessageId
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Utterance
-from holdfast.ports.records import NewTurn, StoredMessages
-
-
-class TurnState(NamedTuple):
-    """A turn of a thread without its content. `messages` counts the stored ones."""
-
-    sequence: int
-    id: TurnId
-    state: TranscriptState
-    messages: int
-    recorded_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadSummary:
-    thread: Scope
-    turns: int
-    last_recorded_at: datetime
+from holdfast.ports.records import NewTurn, StoredMessages, ThreadSummary, TurnState
 
 
 class TranscriptReader(Protocol):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from holdfast.stores.postgres.parameters import HalfVector
-from holdfast.stores.sql.dialect import Database, NewRows, Rows, insert_statement, prepend_numbers
+from holdfast.stores.sql.dialect import Database, Dialect, NewRows, Rows, prepend_numbers
 
 HEADER = 4  # bytes before a vector: dimensions and a reserved field, 16 bits each
 
 
-class PostgresDialect:
+class PostgresDialect(Dialect):
     """Implements `Dialect`."""
 
     chunk = 5_000
@@ -63,12 +63,6 @@ class PostgresDialect:
         (number,) = (int(row[0]) for row in drawn.fetchall())
         self.insert(database, "texts", *prepend_numbers([number], text))
         return number
-
-    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
-        if len(values) == 1:
-            database.execute(insert_statement(table, columns), values[0])
-        else:
-            database.executemany(insert_statement(table, columns), values)
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         found = database.execute(

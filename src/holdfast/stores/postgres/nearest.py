@@ -106,11 +106,7 @@ class ServerNearest:
     def __init__(self, session: PostgresSession, place: PartitionIndex, state: NearestState) -> None:
         self._session = session
         self._place = place
-        self._state = state
-
-    @property
-    def state(self) -> NearestState:
-        return self._state
+        self.state = state
 
     def search(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._place.dimensions:

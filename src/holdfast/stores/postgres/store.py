@@ -13,8 +13,7 @@ from typing import Any, TypeVar, cast
 
 import psycopg
 
-from holdfast.domain.access import Grant, storewide_grant
-from holdfast.domain.operations import Operation
+from holdfast.domain.access import Grant
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
 from holdfast.loops import ThreadPool, run_in_thread
@@ -28,6 +27,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.postgres.writer import Writers
 from holdfast.stores.sql.reader import SqlReader
+from holdfast.stores.sql.store import SqlStore
 from holdfast.stores.writer_queue import PendingResult
 
 T = TypeVar("T")
@@ -41,38 +41,23 @@ _VACUUM = b"VACUUM (VERBOSE) texts, vectors, evidence, records, resources"
 _REMAINING = re.compile(r"(\d+) (?:are )?dead but not yet removable|(\d+) dead row versions cannot be removed yet")
 
 
-class PostgresStore:
-    """Implements `ports.Store`. Reading, writing and auditing suspend on an event loop, and block without one."""
+class PostgresStore(SqlStore):
+    """Implements `ports.Store`."""
 
-    sync_safe = True
+    _writer: Writers
 
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS, connections: int = CONNECTIONS) -> None:
         place = parse_location(location, min(CONNECT_SECONDS, busy_seconds))
-        self._location = place.shown
+        super().__init__(place.shown)
         connector = Connector(place, busy_seconds)
         first = connector.prepare()
         self._connector = connector
         lanes = max(1, connections // 3)
-        self._writers = Writers(connector, lanes)
+        self._writer = Writers(connector, lanes)
         self._readers = _Readers(connector, max(1, connections - lanes), first)
-
-    @property
-    def location(self) -> str:
-        return self._location
 
     async def read(self, grant: Grant, work: Callable[[Reader], T]) -> T:
         return cast(T, await self._readers.submit(_Read(grant, work)))
-
-    async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
-        return cast(T, await self._writers.submit(grant, work))
-
-    async def audit(self, operation: Operation) -> None:
-        if not self._writers.audit(operation):
-            await run_in_thread(self._writers.wait_for_room)
-
-    async def wait_for_audits(self) -> None:
-        if self._writers.owes_audits:
-            await self._writers.submit(storewide_grant(), lambda transaction: None)
 
     async def scrub(self) -> bool:
         """Vacuum the tables that a forget deletes from. False while an older snapshot still sees deleted rows.
@@ -114,9 +99,9 @@ class PostgresStore:
         """Finish what was accepted, then close every connection."""
         self._readers.close()
         # Not in a thread of the pool: at interpreter exit there are none left.
-        for ended in self._writers.close():
+        for ended in self._writer.close():
             await asyncio.wrap_future(ended)
-        self._writers.join()
+        self._writer.join()
 
 
 class _Readers:

@@ -18,7 +18,7 @@ import psycopg
 
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
-from holdfast.errors import StoreClosed, StoreError
+from holdfast.errors import StoreError
 from holdfast.failpoints import reach
 from holdfast.stores.postgres.commit_outcome import CommitProof, InDoubtTransaction, was_committed
 from holdfast.stores.postgres.connection import Connector, RetryDeadline
@@ -27,7 +27,7 @@ from holdfast.stores.postgres.locks import partitions_to_lock, space_to_lock
 from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.sql.operations import record_operation
-from holdfast.stores.writer_queue import AuditBuffer, PendingResult, WriterQueue
+from holdfast.stores.writer_queue import AuditBuffer, AuditingWriter, PendingResult, WriterQueue
 
 # PostgreSQL keeps track of this many savepoints cheaply.
 MAX_BATCH = 50
@@ -47,13 +47,11 @@ class _LaneRequest(PendingResult):
         self.recorded: CommitProof | None = None
 
 
-class Writers:
+class Writers(AuditingWriter):
     """The lanes of one store."""
 
     def __init__(self, connector: Connector, lanes: int) -> None:
-        self._audits = AuditBuffer(connector.place.shown, connector.busy_seconds)
-        self._lock = threading.Lock()
-        self._closed = False
+        super().__init__(connector.place.shown, connector.busy_seconds)
         # The first also writes the audit rows of reads, and does store-wide work.
         self._lanes = [_Lane(connector, self._audits if number == 0 else None, number) for number in range(lanes)]
 
@@ -70,23 +68,8 @@ class Writers:
         place = min(grant.partitions) if grant.partitions else grant.scope.partition
         return self._lanes[hash(place) % len(self._lanes)]
 
-    def audit(self, operation: Operation) -> bool:
-        """Queue an audit row. Return False if the buffer is full and the caller should wait for room."""
-        with self._lock:
-            self._check_open()
-            if self._audits.add(operation):
-                self._lanes[0].inbox.wake()
-        return not self._audits.full
-
-    @property
-    def owes_audits(self) -> bool:
-        """True if audit rows wait for a commit. They stay here until then, so none is in flight elsewhere."""
-        with self._lock:
-            self._check_open()
-        return bool(self._audits)
-
-    def wait_for_room(self) -> None:
-        self._audits.wait_for_room()
+    def _audit_queue(self) -> WriterQueue[_LaneRequest]:
+        return self._lanes[0].inbox
 
     def close(self) -> list[Future[None]]:
         """Finish the queues, then end; each future is done when its lane has ended."""
@@ -100,10 +83,6 @@ class Writers:
     def join(self) -> None:
         for lane in self._lanes:
             lane.thread.join()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreClosed("this memory was closed; open it again")
 
 
 class _Lane:

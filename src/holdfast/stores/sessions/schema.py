@@ -6,12 +6,13 @@ import os
 import sqlite3
 from pathlib import Path
 
-from holdfast.errors import SchemaTooNew, StoreUnusable
-from holdfast.stores.sqlite.busy_retry import begin_immediate, retry_while_busy
-from holdfast.stores.sqlite.connection import check_path, connect
+from holdfast.errors import StoreUnusable
+from holdfast.stores.sqlite.busy_retry import committing
+from holdfast.stores.sqlite.connection import open_writer
+from holdfast.stores.sqlite.schema import FileKind, check_version
 
 # "HLDS"
-APPLICATION_ID = 0x484C4453
+SESSIONS = FileKind(0x484C4453, "does not hold an agent's sessions; give the path of such a file or a new one")
 
 # Times are microseconds since the epoch, in UTC. `meta` holds pending work ("scrub").
 _FIRST = (
@@ -52,20 +53,9 @@ STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
 def open_file(location: str, busy_seconds: float) -> sqlite3.Connection:
     """Open the writer's connection; creates a missing file, readable by this user only."""
     _make(Path(location))
-    check_path(Path(location))
-    connection = connect(location, busy_seconds)
-    try:
-        _check_ours(connection, location)
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            retry_while_busy(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
-        connection.execute("PRAGMA synchronous = FULL")
-        _migrate(connection, location, busy_seconds)
-        # From here on the writer waits by `waiting`, not by SQLite's timeout.
-        connection.execute("PRAGMA busy_timeout = 0")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return open_writer(
+        location, busy_seconds, SESSIONS, lambda connection: _migrate(connection, location, busy_seconds)
+    )
 
 
 def _make(path: Path) -> None:
@@ -80,36 +70,12 @@ def _make(path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:
-    if _version(connection, location) == len(STEPS):
+    if check_version(connection, location, len(STEPS), SESSIONS) == len(STEPS):
         return
-    begin_immediate(connection, busy_seconds)
-    try:
+    with committing(connection, busy_seconds):
         # Another process may have migrated the file meanwhile.
-        for number in range(_version(connection, location), len(STEPS)):
+        for number in range(check_version(connection, location, len(STEPS), SESSIONS), len(STEPS)):
             for statement in STEPS[number]:
                 connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA application_id = {SESSIONS.application_id}")
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _version(connection: sqlite3.Connection, location: str) -> int:
-    _check_ours(connection, location)
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > len(STEPS):
-        raise SchemaTooNew(
-            f"{location} has schema {version}, and this Holdfast knows up to {len(STEPS)}; upgrade Holdfast to open it"
-        )
-    return version
-
-
-def _check_ours(connection: sqlite3.Connection, location: str) -> None:
-    # In this order: a process that is creating the file commits tables and application id together.
-    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    if application != APPLICATION_ID and (tables or application):
-        raise StoreUnusable(f"{location} does not hold an agent's sessions; give the path of such a file or a new one")

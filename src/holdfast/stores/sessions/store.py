@@ -30,7 +30,7 @@ from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput, StoreClosed
 from holdfast.stores.sessions.full_text import build_queries, index_text
 from holdfast.stores.sessions.schema import open_file
-from holdfast.stores.sqlite.busy_retry import begin_immediate, retry_while_busy
+from holdfast.stores.sqlite.busy_retry import committing, retry_while_busy
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.errors import translating
 
@@ -58,7 +58,7 @@ class SqliteSessions:
         stop_words: Sequence[Collection[str]] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._location = location
+        self.location = location
         self._busy_seconds = busy_seconds
         self._stop_words = stop_words
         self._now = now
@@ -72,10 +72,6 @@ class SqliteSessions:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="holdfast-sessions-reader")
         if self._needs_scrub():
             self._submit(self._writer, self._scrub)
-
-    @property
-    def location(self) -> str:
-        return self._location
 
     async def append(self, session_id: str, run_id: str, events: Sequence[NewSessionEvent]) -> tuple[SessionEvent, ...]:
         check_part("session_id", session_id)
@@ -133,7 +129,7 @@ class SqliteSessions:
 
     def _submit(self, threads: ThreadPoolExecutor, work: Callable[[], T]) -> Future[T]:
         def run() -> T:
-            with translating(self._location):
+            with translating(self.location):
                 return work()
 
         with self._lock:
@@ -147,15 +143,8 @@ class SqliteSessions:
         self._writing.close()
 
     def _commit(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        begin_immediate(self._writing, self._busy_seconds)
-        try:
-            done = work(self._writing)
-            self._writing.execute("COMMIT")
-        except BaseException:
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK")
-            raise
-        return done
+        with committing(self._writing, self._busy_seconds):
+            return work(self._writing)
 
     # --- work of the threads ---
 
@@ -248,7 +237,7 @@ class SqliteSessions:
         return True
 
     def _needs_scrub(self) -> bool:
-        with translating(self._location):
+        with translating(self.location):
             return self._writing.execute("SELECT 1 FROM meta WHERE key = 'scrub'").fetchone() is not None
 
     def _scrub(self) -> None:
@@ -258,12 +247,12 @@ class SqliteSessions:
             retry_while_busy(lambda: self._writing.execute("VACUUM"), self._busy_seconds)
         except sqlite3.OperationalError as error:
             # The session is deleted all the same; its bytes go once there is disk space and no other writer.
-            log.warning("%s: deleted sessions are not overwritten yet (%s)", self._location, error)
+            log.warning("%s: deleted sessions are not overwritten yet (%s)", self.location, error)
             return
         deadline = time.monotonic() + SCRUB_SECONDS
         while self._writing.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if time.monotonic() >= deadline:
-                log.warning("%s is in use; its log will be truncated later", self._location)
+                log.warning("%s is in use; its log will be truncated later", self.location)
                 return
             time.sleep(_SCRUB_STEP)
         self._commit(lambda db: db.execute("DELETE FROM meta WHERE key = 'scrub'"))

@@ -6,16 +6,19 @@ import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
-from holdfast.domain.scope import CONVERSATION_PARTS, Partition, PartitionKind, Scope
+from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.ports import Alias, StoredAlias
+from holdfast.stores.sql.dialect import insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.transcripts.rows import CONVERSATION_COLUMNS, thread_of
 from holdfast.stores.sql.write_scope import WriteScope
 
 _ALIAS = (
     "SELECT c.name, a.trusted, a.conversation_id FROM aliases a JOIN conversations c ON c.id = a.conversation_id"
     " WHERE a.partition_id = ? AND a.key = ?"
 )
+_ADD = insert_statement("aliases", ("partition_id", "key", "conversation_id", "trusted", "recorded_at"))
 _PLACES = tuple(part for part in CONVERSATION_PARTS if part != "conversation")
 
 
@@ -26,12 +29,6 @@ def _alias_key(thread: Scope, chat_id: str) -> bytes:
         raw = part.encode()
         digest.update(len(raw).to_bytes(8, "little") + raw)
     return digest.digest()
-
-
-def _thread(partition: Partition, name: str, parts: Sequence[str]) -> Scope:
-    named = {part: value for part, value in zip(_PLACES, parts, strict=True) if value}
-    owner = {} if partition.kind is PartitionKind.SHARED else {partition.kind.value: partition.owner}
-    return Scope(space=partition.space, conversation=name or None, **owner, **named)
 
 
 class SqlAliasReader(SqlRepository):
@@ -50,13 +47,13 @@ class SqlAliasReader(SqlRepository):
         if number is None:
             return []
         found = self._db.execute(
-            f"SELECT a.key, a.trusted, a.recorded_at, c.name, {', '.join(f'c.{part}' for part in _PLACES)}"
+            f"SELECT a.key, a.trusted, a.recorded_at, {', '.join(f'c.{column}' for column in CONVERSATION_COLUMNS)}"
             " FROM aliases a JOIN conversations c ON c.id = a.conversation_id"
             " WHERE a.partition_id = ? AND a.key > ? ORDER BY a.key LIMIT ?",
             (number, after, limit),
         )
         return [
-            StoredAlias(_thread(partition, row[3], row[4:]), bytes(row[0]), bool(row[1]), from_micros(row[2]))
+            StoredAlias(thread_of(partition, row[3:]), bytes(row[0]), bool(row[1]), from_micros(row[2]))
             for row in found
         ]
 
@@ -72,10 +69,7 @@ class SqlAliasWriter(SqlAliasReader):
         key = _alias_key(thread, chat_id)
         existing = self._db.execute(_ALIAS, (partition, key)).fetchone()
         if existing is None:
-            self._db.execute(
-                "INSERT INTO aliases (partition_id, key, conversation_id, trusted, recorded_at) VALUES (?, ?, ?, 1, ?)",
-                (partition, key, conversation, to_micros(at)),
-            )
+            self._db.execute(_ADD, (partition, key, conversation, 1, to_micros(at)))
             return Alias(thread.conversation or "", trusted=True)
         name, trusted, stood_for = existing
         if trusted and stood_for != conversation:
@@ -92,10 +86,8 @@ class SqlAliasWriter(SqlAliasReader):
         conversation = self._scope.conversation_id(partition, alias.thread)
         existing = self._db.execute(_ALIAS, (partition, alias.key)).fetchone()
         if existing is None:
-            self._db.execute(
-                "INSERT INTO aliases (partition_id, key, conversation_id, trusted, recorded_at) VALUES (?, ?, ?, ?, ?)",
-                (partition, alias.key, conversation, int(alias.trusted), to_micros(alias.recorded_at)),
-            )
+            values = (partition, alias.key, conversation, int(alias.trusted), to_micros(alias.recorded_at))
+            self._db.execute(_ADD, values)
             return True
         if not alias.trusted or existing[2] != conversation:
             self._db.execute(

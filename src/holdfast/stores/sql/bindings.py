@@ -3,54 +3,29 @@ first change."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from holdfast.domain.bindings import DEFAULT_BINDING, Binding, Target, TargetKind, first_binding
-from holdfast.domain.contract import HookKind
-from holdfast.domain.ids import BindingId
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, RevisionConflict
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.control_rows import as_json
 from holdfast.stores.sql.dialect import insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.json_columns import builder_of, column_values
 
 _COLUMNS = (
     "id", "space", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",
 )  # fmt: skip
+_CHANGED = ("provider", "config", "hooks", "enabled", "revision", "updated_at")
+_binding = builder_of(Binding, ", ".join(_COLUMNS))
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM bindings x WHERE x.deleted_at IS NULL"
 _ADD = f"{insert_statement('bindings', _COLUMNS)} ON CONFLICT DO NOTHING"
 _SET_TARGET = (
     "INSERT INTO binding_targets (space, kind, target_id, binding_key) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (space, kind, target_id) DO UPDATE SET binding_key = excluded.binding_key"
 )
-
-
-def _binding(row: Sequence[Any]) -> Binding:
-    return Binding(
-        id=BindingId(row[0]),
-        space=row[1],
-        key=row[2],
-        provider=row[3],
-        config=json.loads(row[4]),
-        hooks={HookKind(kind): bool(on) for kind, on in json.loads(row[5]).items()},
-        enabled=bool(row[6]),
-        revision=row[7],
-        created_at=rows.moment(row[8]),
-        updated_at=rows.moment(row[9]),
-    )
-
-
-def _values(binding: Binding) -> tuple[Any, ...]:
-    config = as_json(dict(binding.config))
-    hooks = as_json({kind.value: on for kind, on in binding.hooks.items()})
-    return (
-        binding.id, binding.space, binding.key, binding.provider, config, hooks, int(binding.enabled),
-        binding.revision, rows.micros(binding.created_at), rows.micros(binding.updated_at),
-    )  # fmt: skip
 
 
 class SqlBindingReader(SqlRepository):
@@ -102,7 +77,7 @@ class SqlBindingWriter(SqlBindingReader):
         """Store the default binding if the space never had one; return the space."""
         space = self._scope.whole_space()
         if self._is_unwritten():
-            first = _values(first_binding(space))
+            first = column_values(first_binding(space), _COLUMNS)
             moment = rows.micros(at)
             self._db.execute(_ADD, (*first[:-2], moment, None))
             self._db.execute(_SET_TARGET, (space, TargetKind.COMPANY, space, DEFAULT_BINDING))
@@ -112,7 +87,7 @@ class SqlBindingWriter(SqlBindingReader):
         if binding.space != self._scope.whole_space():
             raise AccessDenied("the grant does not reach the bindings of this space")
         self._store_default(binding.created_at)
-        if self._db.execute(_ADD, _values(binding)).rowcount != 1:
+        if self._db.execute(_ADD, column_values(binding, _COLUMNS)).rowcount != 1:
             raise BindingExists(f"the company already has a binding {binding.key!r}; change it, or choose another key")
 
     def replace(self, binding: Binding) -> None:
@@ -120,12 +95,10 @@ class SqlBindingWriter(SqlBindingReader):
             raise AccessDenied("the grant does not reach the bindings of this space")
         space = self._store_default(binding.updated_at)
         updated = self._db.execute(
-            "UPDATE bindings SET provider = ?, config = ?, hooks = ?, enabled = ?, revision = ?, updated_at = ?"
+            f"UPDATE bindings SET {', '.join(f'{column} = ?' for column in _CHANGED)}"
             " WHERE space = ? AND key = ? AND deleted_at IS NULL AND revision = ?",
-            (
-                *_values(binding)[3:8], rows.micros(binding.updated_at), space, binding.key, binding.revision - 1,
-            ),
-        )  # fmt: skip
+            [*column_values(binding, _CHANGED), space, binding.key, binding.revision - 1],
+        )
         if updated.rowcount != 1:
             raise RevisionConflict(f"the binding {binding.key!r} was changed meanwhile; read it again and decide anew")
 

@@ -73,11 +73,7 @@ class SqlCopyEndpoint(ABC):
     def __init__(self, database: Database, dialect: Dialect, location: str) -> None:
         self._db = database
         self._dialect = dialect
-        self._location = location
-
-    @property
-    def location(self) -> str:
-        return self._location
+        self.location = location
 
     @property
     @abstractmethod
@@ -161,7 +157,7 @@ class SqlCopyEndpoint(ABC):
 
     def _check_note(self, changed: Rows) -> None:
         if changed.rowcount != 1:
-            raise CopyRefused(f"another copy to {self._location} is under way; wait for it to end")
+            raise CopyRefused(f"another copy to {self.location} is under way; wait for it to end")
 
     # The vector is the last column of its table, after the record's number, piece and embedder.
 

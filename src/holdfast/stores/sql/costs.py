@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
-from holdfast.domain.costs import CostEvent, CostGroup, CostLine, FinanceEvent, FinanceKind, Price
-from holdfast.domain.ids import CostEventId, FinanceEventId, OperationId
-from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.costs import CostEvent, CostGroup, CostLine, FinanceEvent, Price
+from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.control_rows import as_json, usage_entry, usage_of
+from holdfast.stores.sql.dialect import insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.json_columns import as_json, builder_of, column_values
 from holdfast.stores.sql.pagination import PageQuery, read_newest
 
 _COST_COLUMNS = (
@@ -22,10 +20,12 @@ _COST_COLUMNS = (
     "estimated", "occurred_at", "usage",
 )  # fmt: skip
 _COST_READ = "id, operation_id, binding, scope, amount_micros, currency, estimated, occurred_at, usage"
+_cost = builder_of(CostEvent, _COST_READ)
 _FINANCE_COLUMNS = (
     "id", "space", "kind", "description", "amount_micros", "currency", "occurred_at", "binding", "provider",
     "external_invoice_id", "estimated",
 )  # fmt: skip
+_finance = builder_of(FinanceEvent, ", ".join(_FINANCE_COLUMNS))
 _PRICE_COLUMNS = (
     "space", "provider", "model", "currency", "input_micros", "cached_input_micros", "output_micros",
     "embedding_micros",
@@ -42,36 +42,6 @@ _SUMMARY = (
     f"SELECT {{}}, x.currency, {_sum_expression('x.amount_micros')}, count(*), {{}}, {_ESTIMATED} FROM {{}} x"
     " WHERE {} GROUP BY 1, 2"
 )
-
-
-def _cost(row: Sequence[Any]) -> CostEvent:
-    return CostEvent(
-        id=CostEventId(row[0]),
-        operation_id=None if row[1] is None else OperationId(row[1]),
-        binding=row[2],
-        scope=rows.scope_from_json(row[3]),
-        usage=usage_of(json.loads(row[8])),
-        amount_micros=row[4],
-        currency=row[5],
-        estimated=bool(row[6]),
-        occurred_at=from_micros(row[7]),
-    )
-
-
-def _finance(row: Sequence[Any]) -> FinanceEvent:
-    return FinanceEvent(
-        id=FinanceEventId(row[0]),
-        space=row[1],
-        kind=FinanceKind(row[2]),
-        description=row[3],
-        amount_micros=row[4],
-        currency=row[5],
-        occurred_at=from_micros(row[6]),
-        binding=row[7],
-        provider=row[8],
-        external_invoice_id=row[9],
-        estimated=bool(row[10]),
-    )
 
 
 class SqlCostReader(SqlRepository):
@@ -133,30 +103,23 @@ class SqlCostWriter(SqlCostReader):
             scope.project, scope.issue, scope.run, usage.provider, usage.model,
             event.occurred_at.astimezone(UTC).date().isoformat(), usage.input_tokens, usage.cached_input_tokens,
             usage.output_tokens, usage.embedding_tokens, event.amount_micros, event.currency, int(event.estimated),
-            to_micros(event.occurred_at), as_json(usage_entry(usage)),
+            to_micros(event.occurred_at), as_json(usage),
         )  # fmt: skip
         self._scope.dialect.insert(self._db, "cost_events", _COST_COLUMNS, [values])
 
     def add_finance(self, event: FinanceEvent) -> None:
         if event.space != self._scope.whole_space():
             raise AccessDenied("the grant does not reach the costs of this space")
-        values = (
-            event.id, event.space, event.kind, event.description, event.amount_micros, event.currency,
-            to_micros(event.occurred_at), event.binding, event.provider, event.external_invoice_id,
-            int(event.estimated),
-        )  # fmt: skip
+        values = column_values(event, _FINANCE_COLUMNS)
         self._scope.dialect.insert(self._db, "finance_events", _FINANCE_COLUMNS, [values])
 
     def put_price(self, price: Price) -> None:
         changed = ", ".join(f"{column} = excluded.{column}" for column in _PRICE_COLUMNS[3:])
         self._db.execute(
-            f"INSERT INTO prices ({', '.join(_PRICE_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            f"{insert_statement('prices', _PRICE_COLUMNS)}"
             f" ON CONFLICT (space, provider, model) DO UPDATE SET {changed}",
-            (
-                self._scope.whole_space(), price.provider, price.model, price.currency, price.input_micros,
-                price.cached_input_micros, price.output_micros, price.embedding_micros,
-            ),
-        )  # fmt: skip
+            [self._scope.whole_space(), *column_values(price, _PRICE_COLUMNS[1:])],
+        )
 
     def remove_price(self, provider: str, model: str) -> bool:
         removed = self._db.execute(

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.contract import SourcePayload
+from holdfast.domain.contract import HookContext, SourcePayload, SourceRef
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.hooks import Delivery, DeliveryFilter, HookDeliveryStatus, NewDelivery
 from holdfast.domain.ids import DeliveryId, OperationId
@@ -20,17 +20,9 @@ from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.control_rows import (
-    as_json,
-    hook_entry,
-    hook_of,
-    payload_json,
-    payload_of,
-    source_entry,
-    source_of,
-)
 from holdfast.stores.sql.dialect import NewRows, insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.json_columns import as_json, from_entry, to_entry
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, read_newest
 
 FORGOTTEN = "forgotten"
@@ -59,28 +51,27 @@ def _home(partition: Partition) -> str:
 
 
 def _delivery(row: Sequence[Any]) -> Delivery:
-    details = json.loads(row[3])
+    delivery_id, to, scope, details, status, attempts, reason, operation_id, digest, created_at, updated_at = row
+    entry = json.loads(details)
     return Delivery(
-        id=DeliveryId(row[0]),
-        to=row[1],
-        hook=hook_of(details["hook"]),
-        scope=rows.scope_from_json(row[2]),
-        source=source_of(details["source"]),
-        status=HookDeliveryStatus(row[4]),
-        created_at=from_micros(row[9]),
-        attempts=row[5],
-        reason=row[6],
-        operation_id=None if row[7] is None else OperationId(row[7]),
-        updated_at=rows.moment(row[10]),
-        digest=row[8],
-        binding=details.get("binding"),
+        id=delivery_id,
+        to=to,
+        hook=from_entry(HookContext, entry["hook"]),
+        scope=rows.scope_from_json(scope),
+        source=from_entry(SourceRef, entry["source"]),
+        status=HookDeliveryStatus(status),
+        created_at=from_micros(created_at),
+        attempts=attempts,
+        reason=reason,
+        operation_id=operation_id,
+        updated_at=rows.moment(updated_at),
+        digest=digest,
+        binding=entry.get("binding"),
     )
 
 
 def _details(delivery: Delivery) -> str:
-    return as_json(
-        {"hook": hook_entry(delivery.hook), "source": source_entry(delivery.source), "binding": delivery.binding}
-    )
+    return as_json({"hook": to_entry(delivery.hook), "source": to_entry(delivery.source), "binding": delivery.binding})
 
 
 class SqlDeliveryReader(SqlRepository):
@@ -106,14 +97,9 @@ class SqlDeliveryReader(SqlRepository):
 
     def dead_letters(self, delivery_ids: Collection[str]) -> frozenset[str]:
         reach, values = self._at_home()
-        return frozenset(
-            row[0]
-            for condition, named in self._scope.among("x.id", list(delivery_ids))
-            for row in self._db.execute(
-                f"SELECT x.id FROM deliveries x WHERE {reach} AND {condition} AND x.status = 'dead'",
-                [*values, *named],
-            )
-        )
+        statement = f"SELECT x.id FROM deliveries x WHERE {reach} AND {{}} AND x.status = 'dead'"
+        found = self._scope.rows_among("x.id", list(delivery_ids), statement, before=values)
+        return frozenset(delivery_id for (delivery_id,) in found)
 
     def find_by_hook(self, to: str, hook_id: str, scope: Scope) -> Delivery | None:
         place = scope.partition
@@ -128,7 +114,7 @@ class SqlDeliveryReader(SqlRepository):
             f"SELECT t.text FROM deliveries x JOIN texts t ON t.number = x.payload WHERE {reach} AND x.id = ?",
             [*values, delivery_id],
         ).fetchone()
-        return payload_of(row[0]) if row else None
+        return from_entry(SourcePayload, json.loads(row[0])) if row else None
 
     def page(self, wanted: DeliveryFilter, before: str | None, limit: int) -> Sequence[Delivery]:
         query = PageQuery(self._scope.within_scope_of("x", self._at_home()))
@@ -183,7 +169,7 @@ class SqlDeliveryWriter(SqlDeliveryReader):
 
     def _carry(self, space: str, delivery_id: str, payload: SourcePayload) -> None:
         drawn = self._scope.dialect.reserve_numbers(self._db, 1)
-        number = self._scope.dialect.add_text(self._db, drawn, NewRows(("text",), [(payload_json(payload),)]))
+        number = self._scope.dialect.add_text(self._db, drawn, NewRows(("text",), [(as_json(payload),)]))
         self._db.execute("UPDATE deliveries SET payload = ? WHERE space = ? AND id = ?", (number, space, delivery_id))
 
     def resume(self, delivery_id: DeliveryId, new: NewDelivery) -> bool:

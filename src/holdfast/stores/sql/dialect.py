@@ -45,23 +45,12 @@ class Dialect(Protocol):
     (as `v`).
     """
 
-    @property
-    def chunk(self) -> int: ...
-
-    @property
-    def skip_locked(self) -> str: ...
-
-    @property
-    def operations_by_action(self) -> bool: ...
-
-    @property
-    def blank_texts(self) -> str: ...
-
-    @property
-    def has_text_condition(self) -> str: ...
-
-    @property
-    def vector_bytes(self) -> str: ...
+    chunk: int
+    skip_locked: str
+    operations_by_action: bool
+    blank_texts: str
+    has_text_condition: str
+    vector_bytes: str
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """Return the condition that the column is one of the values, and its parameters."""
@@ -87,9 +76,11 @@ class Dialect(Protocol):
     def add_text(self, database: Database, drawn: Any, text: NewRows) -> int:
         """Insert one row of `texts` that belongs to no record; return its number."""
 
-    def insert(
-        self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]
-    ) -> None: ...
+    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
+        if len(values) == 1:
+            database.execute(insert_statement(table, columns), values[0])
+        else:
+            database.executemany(insert_statement(table, columns), values)
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         """Return problems of the database itself: (part checked, problem)."""

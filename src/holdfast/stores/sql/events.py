@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from holdfast.domain.events import ADMINISTRATIVE, Event, EventKind
-from holdfast.domain.ids import EventId
-from holdfast.domain.memory import Plane
-from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
+from holdfast.stores.sql.json_columns import builder_of
 
 _COLUMNS = "id, kind, scope, at, plane, record_key, content_hash, details"
+_event = builder_of(Event, _COLUMNS)
 # The condition for events that may be pruned.
 PASSING = "kind NOT IN ({})".format(", ".join(f"'{kind}'" for kind in sorted(ADMINISTRATIVE)))
-
-
-def _event(row: Sequence[Any]) -> Event:
-    return Event(
-        id=EventId(row[0]),
-        kind=EventKind(row[1]),
-        scope=rows.scope_from_json(row[2]),
-        at=from_micros(row[3]),
-        plane=None if row[4] is None else Plane(row[4]),
-        record_key=row[5],
-        content_hash=row[6],
-        details=json.loads(row[7]) if row[7] else {},
-    )
 
 
 class SqlEventReader(SqlRepository):

@@ -157,6 +157,19 @@ class GrantScope:
         for chunk in chunks(values, self.dialect.chunk):
             yield self.dialect.among(column, chunk)
 
+    def rows_among(
+        self, column: str, keys: Sequence[Any], statement: str, after: Sequence[Any] = (), before: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Return the rows for all these keys of a column: `{}` in the statement is the condition on it.
+
+        The statement has further values before and after those of the condition.
+        """
+        return [
+            row
+            for condition, named in self.among(column, keys)
+            for row in self.database.execute(statement.format(condition), [*before, *named, *after])
+        ]
+
 
 class SqlRepository:
     """A view of the transaction's scope without state of its own: where another one is needed, it is made anew."""

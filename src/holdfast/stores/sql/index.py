@@ -116,11 +116,8 @@ class SqlIndexReader(SqlRepository):
         return self._db.execute(_CHANGED_VECTORS, (partition, since, embedder))
 
     def _scopes(self, numbers: set[int]) -> dict[int, Scope]:
-        return {
-            row[0]: rows.scope_of(row[1:])
-            for condition, named in self._scope.among("id", sorted(numbers))
-            for row in self._db.execute(f"{_SCOPES} WHERE {condition}", named)
-        }
+        found = self._scope.rows_among("id", sorted(numbers), f"{_SCOPES} WHERE {{}}")
+        return {row[0]: rows.scope_of(row[1:]) for row in found}
 
     def backlog(self, embedder: str, analyzer: int, after: int, limit: int) -> Sequence[UnindexedRecord]:
         within, values = self._scope.within()
@@ -129,14 +126,10 @@ class SqlIndexReader(SqlRepository):
 
     def backlog_of(self, record_ids: Sequence[str], embedder: str, analyzer: int) -> Sequence[UnindexedRecord]:
         within, values = self._scope.within(keyed=True)
-        return [
-            UnindexedRecord(*row)
-            for condition, named in self._scope.among("r.id", record_ids)
-            for row in self._db.execute(
-                _BACKLOG.format(f"{condition} AND {within}"),
-                [0, analyzer, embedder, *named, *values, len(record_ids) * 100],
-            )
-        ]
+        statement = _BACKLOG.format(f"{{}} AND {within}")
+        after = [*values, len(record_ids) * 100]
+        found = self._scope.rows_among("r.id", record_ids, statement, after, before=(0, analyzer, embedder))
+        return [UnindexedRecord(*row) for row in found]
 
 
 class SqlIndexWriter(SqlIndexReader):
@@ -177,16 +170,12 @@ class SqlIndexWriter(SqlIndexReader):
 
     def _placed_records(self, numbers: Sequence[int]) -> list[Any]:
         reach, values = self._scope.reach(keyed=True)
-        return [
-            row
-            for condition, named in self._scope.among("r.number", numbers)
-            for row in self._db.execute(
-                "SELECT r.number, p.id, p.space, p.kind, p.owner FROM records r"
-                " JOIN partitions p ON p.id = r.partition_id"
-                f" WHERE {condition} AND r.status <> 'raw_deleted' AND {reach}",
-                [*named, *values],
-            )
-        ]
+        statement = (
+            "SELECT r.number, p.id, p.space, p.kind, p.owner FROM records r"
+            " JOIN partitions p ON p.id = r.partition_id"
+            f" WHERE {{}} AND r.status <> 'raw_deleted' AND {reach}"
+        )
+        return self._scope.rows_among("r.number", numbers, statement, values)
 
     def mark_stale(self) -> int:
         reach, values = self._scope.reach()

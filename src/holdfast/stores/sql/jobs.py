@@ -13,11 +13,16 @@ from holdfast.domain.jobs import Cause, Job, JobFilter, JobKind, JobState, JobSt
 from holdfast.domain.times import to_micros
 from holdfast.errors import LeaseLost
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.control_rows import cause_json
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.json_columns import as_json, builder_of
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest
 from holdfast.stores.sql.records.reader import SqlRecordReader
 
+_COLUMNS = (
+    "id, kind, scope, record_ids, status, attempt, token, created_at, run_after, lease_until, started_at,"
+    " finished_at, done, total, error, retry_of, cause"
+)
+_job = builder_of(Job, _COLUMNS)
 # Idempotent kinds: one queued job is enough.
 _ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
 # One job per partition is enough, queued or running.
@@ -54,7 +59,7 @@ def _cause_columns(cause: Cause | None) -> tuple[str | None, str | None, str | N
     """Return the columns `binding`, `hook` and `cause`."""
     if cause is None:
         return None, None, None
-    return cause.binding, None if cause.hook is None else cause.hook.kind, cause_json(cause)
+    return cause.binding, None if cause.hook is None else cause.hook.kind, as_json(cause)
 
 
 def _filter_columns(job: NewJob | Job) -> LookupKeys:
@@ -66,29 +71,23 @@ class SqlJobReader(SqlRepository):
     """Implements `JobReader`."""
 
     def find(self, job_id: str) -> Job | None:
-        within, values = self._scope.within_space()
-        row = self._db.execute(
-            f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.id = ?", [*values, job_id]
-        ).fetchone()
-        return rows.job(row) if row else None
+        return self._find_one("x.id = ?", job_id)
 
     def find_for_delivery(self, delivery_id: str) -> Job | None:
+        return self._find_one(f"x.kind = 'deliver' AND x.record_ids = ?{_OPEN}", json.dumps([delivery_id]))
+
+    def _find_one(self, condition: str, value: str) -> Job | None:
         within, values = self._scope.within_space()
         row = self._db.execute(
-            f"SELECT {rows.JOB_COLUMNS} FROM jobs x WHERE {within} AND x.kind = 'deliver' AND x.record_ids = ?{_OPEN}",
-            [*values, json.dumps([delivery_id])],
+            f"SELECT {_COLUMNS} FROM jobs x WHERE {within} AND {condition}", [*values, value]
         ).fetchone()
-        return rows.job(row) if row else None
+        return _job(row) if row else None
 
     def retried_ids(self, job_ids: Collection[str]) -> frozenset[str]:
         within, values = self._scope.within_space()
-        return frozenset(
-            row[0]
-            for condition, named in self._scope.among("x.retry_of", list(job_ids))
-            for row in self._db.execute(
-                f"SELECT x.retry_of FROM jobs x WHERE {within} AND {condition}", [*values, *named]
-            )
-        )
+        statement = f"SELECT x.retry_of FROM jobs x WHERE {within} AND {{}}"
+        found = self._scope.rows_among("x.retry_of", list(job_ids), statement, before=values)
+        return frozenset(job_id for (job_id,) in found)
 
     def page(self, wanted: JobFilter, now: datetime, before: str | None, limit: int) -> Sequence[Job]:
         if self._scope.grant.partitions is not None and not self._scope.partitions():
@@ -105,17 +104,17 @@ class SqlJobReader(SqlRepository):
             query.require(status=wanted.state)
         bound_times(self._scope, "jobs", JOB, query, "created_at", wanted.since, wanted.until)
         leads = [*_LEADS, *([_BY_STATUS[wanted.state]] if wanted.state in _BY_STATUS else [])]
-        found = read_newest(self._scope, "jobs", rows.JOB_COLUMNS, query, leads, before, limit)
-        return [rows.job(row) for row in found]
+        found = read_newest(self._scope, "jobs", _COLUMNS, query, leads, before, limit)
+        return [_job(row) for row in found]
 
     def newest(self, status: JobStatus | None = None, limit: int = 100) -> Sequence[Job]:
         within, values = self._scope.within_scope_of("j")
         condition = "" if status is None else "AND j.status = ?"
         found = self._db.execute(
-            f"SELECT {rows.JOB_COLUMNS} FROM jobs j WHERE {within} {condition} ORDER BY j.id DESC LIMIT ?",
+            f"SELECT {_COLUMNS} FROM jobs j WHERE {within} {condition} ORDER BY j.id DESC LIMIT ?",
             [*values, *([] if status is None else [status]), limit],
         )
-        return [rows.job(row) for row in found]
+        return [_job(row) for row in found]
 
     def counts(self) -> dict[str, int]:
         within, values = self._scope.within_scope_of("j")
@@ -180,10 +179,10 @@ class SqlJobWriter(SqlJobReader):
             return None
         claimed = self._db.execute(
             "UPDATE jobs SET status = 'running', token = token + 1, lease_until = ?,"
-            f" started_at = coalesce(started_at, ?) WHERE id = ? RETURNING {rows.JOB_COLUMNS}",
+            f" started_at = coalesce(started_at, ?) WHERE id = ? RETURNING {_COLUMNS}",
             (to_micros(now + lease), at, row[0]),
         ).fetchone()
-        return rows.job(claimed)
+        return _job(claimed)
 
     def extend(self, job: Job, now: datetime, lease: timedelta, done: int, total: int) -> None:
         self._update_claimed(job, "lease_until = ?, done = ?, total = ?", to_micros(now + lease), done, total)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.access import Action
+from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.contract import HookKind, LookupKeys, lookup_keys
 from holdfast.domain.ids import OPERATION
 from holdfast.domain.operations import (
+    ALL_OPERATIONS,
     FOR_MODELS,
     QUESTIONS,
     TYPE_OF,
@@ -21,16 +23,22 @@ from holdfast.domain.operations import (
     OperationType,
     Outcome,
 )
-from holdfast.domain.times import to_micros
+from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import AccessDenied, RevisionConflict
-from holdfast.ports.repositories.operations import ALL_OPERATIONS
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.control_rows import UNASKED, attribution_json
 from holdfast.stores.sql.dialect import Database
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.json_columns import as_json, from_entry, to_entry
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest, usable_indexes
 from holdfast.stores.sql.write_scope import WriteScope
 
+_READ = (
+    "id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration_micros,"
+    " binding, details"
+)
+# The details of a call that asks no provider begin with this. Only the prefix is compared: not every database can parse
+# the rest, which may hold any text of a provider.
+_UNASKED = '{"asked":false'
 _UNWELL = " AND x.outcome <> 'succeeded'"
 _BY_ACTION = LeadingIndex(None, ("action",))
 _ACTIONS = tuple(sorted(Action))
@@ -55,7 +63,7 @@ _METRICS = (
     f" coalesce(x.hook, '') = '{HookKind.PRE_RUN_HYDRATE}' OR x.actor_kind = 'agent', count(*)"
     " FROM operations x WHERE {} GROUP BY 1, 2, 3, 4, 5"
 )
-_ASKED = f"coalesce(substr(x.details, 1, {len(UNASKED)}), '') <> ?"
+_ASKED = f"coalesce(substr(x.details, 1, {len(_UNASKED)}), '') <> ?"
 
 
 class SqlOperationReader(SqlRepository):
@@ -65,10 +73,10 @@ class SqlOperationReader(SqlRepository):
         within, values = self._scope.within_space()
         acted, actions = self._of_actions()
         row = self._db.execute(
-            f"SELECT {rows.OPERATION_COLUMNS} FROM operations x WHERE {within} AND {acted} AND x.id = ?",
+            f"SELECT {_READ} FROM operations x WHERE {within} AND {acted} AND x.id = ?",
             [*values, *actions, operation_id],
         ).fetchone()
-        return rows.operation(row) if row else None
+        return _operation(row) if row else None
 
     def _of_actions(self) -> tuple[str, list[Any]]:
         """Match all actions; by name where rows are ordered by action, so that each is looked up in order."""
@@ -91,8 +99,8 @@ class SqlOperationReader(SqlRepository):
         leads = [lead for lead in _LEADS if not (well and lead.also)]
         if self._scope.dialect.operations_by_action and not usable_indexes(query, leads):
             query.equal["action"] = _ACTIONS
-        found = read_newest(self._scope, "operations", rows.OPERATION_COLUMNS, query, leads, before, limit)
-        return [rows.operation(row) for row in found]
+        found = read_newest(self._scope, "operations", _READ, query, leads, before, limit)
+        return [_operation(row) for row in found]
 
     def metrics(self, since: datetime | None, until: datetime | None) -> MemoryMetrics:
         query = PageQuery(self._scope.in_own_space())
@@ -101,7 +109,7 @@ class SqlOperationReader(SqlRepository):
         for bound, limit in (("x.id >= ?", query.from_id), ("x.id < ?", query.below_id)):
             if limit is not None:
                 query.where(bound, limit)
-        query.where(_ASKED, UNASKED)
+        query.where(_ASKED, _UNASKED)
         conditions = " AND ".join([query.reach[0], of_memory, *query.conditions])
         found = self._db.execute(_METRICS.format(conditions), [*query.reach[1], *actions, *query.values])
         failures = self._extraction_failures(since, until)
@@ -268,4 +276,31 @@ def _filter_columns(operation: Operation) -> LookupKeys:
 def _attribution_columns(attribution: Attribution) -> tuple[Any, ...]:
     source = None if attribution.source is None else attribution.source.kind
     hook = None if attribution.hook is None else attribution.hook.kind
-    return attribution.binding, source, hook, attribution_json(attribution)
+    return attribution.binding, source, hook, _attribution_json(attribution)
+
+
+def _attribution_json(attribution: Attribution) -> str | None:
+    """Return None if it holds only a binding, which has its own column: true of nearly every call."""
+    entry = to_entry(attribution)
+    entry.pop("binding", None)
+    if entry.pop("asked"):
+        return as_json(entry) if entry or attribution.binding is None else None
+    return as_json({"asked": False, **entry})  # first: see `_UNASKED`
+
+
+def _operation(row: Sequence[Any]) -> Operation:
+    operation_id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration = row[:10]
+    binding, details = row[10:]
+    entry = {"binding": binding, **json.loads(details or "{}")}
+    return Operation(
+        id=operation_id,
+        actor=Actor(ActorKind(actor_kind), actor_id),
+        action=Action(action),
+        scope=rows.scope_from_json(scope),
+        outcome=Outcome(outcome),
+        error_code=error_code,
+        touched=touched,
+        started_at=from_micros(started_at),
+        duration_micros=duration,
+        attribution=None if binding is details is None else from_entry(Attribution, entry),
+    )

@@ -9,16 +9,12 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from holdfast.domain.access import Action, Actor, ActorKind
-from holdfast.domain.ids import JobId, MemoryId, MessageId, OperationId, TurnId
-from holdfast.domain.jobs import Job, JobKind, JobStatus
+from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
-from holdfast.domain.operations import Operation, Outcome
 from holdfast.domain.results import Record
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Message, Role
-from holdfast.stores.sql.control_rows import attribution_of, cause_of
 
 MESSAGE, MEMORY = 0, 1
 
@@ -35,14 +31,6 @@ SEARCHED = "r.status IN ('accepted', 'quarantined')"
 # Hidden from search. A partial index has this condition, and is used only where it appears verbatim.
 HIDDEN = "status NOT IN ('accepted', 'quarantined')"
 RECORD_TABLES = "records r JOIN scopes s ON s.id = r.scope_id JOIN texts t ON t.number = r.number"
-JOB_COLUMNS = (
-    "id, kind, scope, record_ids, status, attempt, token, created_at, run_after, lease_until, started_at,"
-    " finished_at, done, total, error, retry_of, cause"
-)
-OPERATION_COLUMNS = (
-    "id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration_micros,"
-    " binding, details"
-)
 
 
 # Most writes to a store use the same few scopes.
@@ -120,44 +108,6 @@ def record(row: Sequence[Any], evidence: Sequence[Evidence] = ()) -> Record:
         reason=reason,
         evidence=tuple(evidence),
         metadata=entries,
-    )
-
-
-def job(row: Sequence[Any]) -> Job:
-    return Job(
-        id=JobId(row[0]),
-        kind=JobKind(row[1]),
-        scope=scope_from_json(row[2]),
-        record_ids=tuple(json.loads(row[3])),
-        status=JobStatus(row[4]),
-        attempt=row[5],
-        token=row[6],
-        created_at=from_micros(row[7]),
-        run_after=from_micros(row[8]),
-        lease_until=moment(row[9]),
-        started_at=moment(row[10]),
-        finished_at=moment(row[11]),
-        done=row[12],
-        total=row[13],
-        error=row[14],
-        retry_of=None if row[15] is None else JobId(row[15]),
-        cause=cause_of(row[16]),
-    )
-
-
-def operation(row: Sequence[Any]) -> Operation:
-    scope = scope_from_json(row[4])
-    return Operation(
-        id=OperationId(row[0]),
-        actor=Actor(ActorKind(row[1]), row[2]),
-        action=Action(row[3]),
-        scope=scope,
-        outcome=Outcome(row[5]),
-        error_code=row[6],
-        touched=row[7],
-        started_at=from_micros(row[8]),
-        duration_micros=row[9],
-        attribution=attribution_of(row[10], row[11]),
     )
 
 

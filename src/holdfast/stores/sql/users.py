@@ -6,27 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.domain.access import ActorKind, ActorRole
-from holdfast.domain.times import from_micros, to_micros
+from holdfast.domain.access import ActorKind
+from holdfast.domain.times import to_micros
 from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
+from holdfast.stores.sql.json_columns import builder_of
 
 _COLUMNS = "id, space, created_at, rotated_at, revoked_at, kind, role, subjects"
-
-
-def _user(row: Sequence[Any]) -> User:
-    return User(
-        row[0],
-        row[1],
-        from_micros(row[2]),
-        rows.moment(row[3]),
-        rows.moment(row[4]),
-        ActorKind(row[5]),
-        None if row[6] is None else ActorRole(row[6]),
-        frozenset(json.loads(row[7])) if row[7] else frozenset(),
-    )
+_user = builder_of(User, _COLUMNS)
 
 
 def _among_users(scope: GrantScope) -> tuple[str, list[Any]]:
@@ -50,7 +39,7 @@ class SqlUserReader(SqlRepository):
             f"SELECT {_COLUMNS}, key_digest FROM credentials WHERE {reach} AND kind = ? AND id = ?",
             [*values, kind, user_id],
         ).fetchone()
-        return (_user(row), bytes(row[8])) if row else None
+        return (_user(row[:-1]), bytes(row[-1])) if row else None
 
     def find_by_key(self, key_digest: bytes) -> User | None:
         reach, values = _among_users(self._scope)

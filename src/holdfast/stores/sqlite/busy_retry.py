@@ -8,7 +8,8 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from holdfast.stores.sqlite.errors import is_busy
 
@@ -35,3 +36,21 @@ def retry_while_busy(work: Callable[[], object], busy_seconds: float) -> None:
 def begin_immediate(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Take the write lock."""
     retry_while_busy(lambda: connection.execute("BEGIN IMMEDIATE"), busy_seconds)
+
+
+@contextmanager
+def committing(connection: sqlite3.Connection, busy_seconds: float) -> Iterator[None]:
+    """Run one write transaction: commit it, or roll it back after an error."""
+    begin_immediate(connection, busy_seconds)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        roll_back(connection)
+        raise
+
+
+def roll_back(connection: sqlite3.Connection) -> None:
+    """Roll back, unless SQLite has done so already."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")

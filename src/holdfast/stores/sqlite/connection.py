@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.errors import StoreReadOnly, StoreUnusable
 from holdfast.stores.sql.copy_endpoint import refuse_unfinished
 from holdfast.stores.sqlite.busy_retry import retry_while_busy
 from holdfast.stores.sqlite.errors import translating
-from holdfast.stores.sqlite.schema import check_application_id, migrate
+from holdfast.stores.sqlite.schema import STORE, FileKind, check_application_id, migrate
 
 MEMORY = ":memory:"
 
@@ -33,6 +34,24 @@ def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone:
 
     With `alone`, no other process can open the file until this is closed; `StoreBusy` if one has it open now.
     """
+
+    def prepare(connection: sqlite3.Connection) -> None:
+        migrate(connection, location, busy_seconds)
+        if whole:
+            refuse_unfinished(connection, location)
+
+    return open_writer(location, busy_seconds, STORE, prepare, alone=alone)
+
+
+def open_writer(
+    location: str,
+    busy_seconds: float,
+    kind: FileKind,
+    prepare: Callable[[sqlite3.Connection], None],
+    *,
+    alone: bool = False,
+) -> sqlite3.Connection:
+    """Open the writer's connection of a file of this kind; `prepare` migrates it."""
     if location != MEMORY:
         check_path(Path(location))
     with translating(location):
@@ -40,11 +59,9 @@ def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone:
         try:
             if alone:
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            check_application_id(connection, location)
+            check_application_id(connection, location, kind)
             _use_wal(connection, busy_seconds)
-            migrate(connection, location, busy_seconds)
-            if whole:
-                refuse_unfinished(connection, location)
+            prepare(connection)
             # From here on the writer does its own waiting: see `begin_immediate`.
             connection.execute("PRAGMA busy_timeout = 0")
         except BaseException:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from holdfast.errors import StoreBusy, StoreUnusable
 from holdfast.stores.sql.copy_endpoint import SqlCopyEndpoint
-from holdfast.stores.sqlite.busy_retry import begin_immediate
+from holdfast.stores.sqlite.busy_retry import committing
 from holdfast.stores.sqlite.connection import MEMORY, open_store
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import translating
@@ -53,15 +53,8 @@ class SqliteCopyEndpoint(SqlCopyEndpoint):
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
-        with self._translating():
-            begin_immediate(self._connection, self._busy_seconds)
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        with self._translating(), committing(self._connection, self._busy_seconds):
+            yield
 
     def _empty(self, tables: Sequence[str]) -> None:
         for table in tables:

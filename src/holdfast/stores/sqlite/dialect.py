@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from holdfast.stores.sql.dialect import Database, NewRows, insert_statement, prepend_numbers
+from holdfast.stores.sql.dialect import Database, Dialect, NewRows, insert_statement, prepend_numbers
 
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 
@@ -16,7 +16,7 @@ def _placeholders(count: int) -> str:
     return ", ".join("?" * count)
 
 
-class SqliteDialect:
+class SqliteDialect(Dialect):
     """Implements `Dialect`."""
 
     chunk = 500
@@ -60,12 +60,6 @@ class SqliteDialect:
 
     def add_text(self, database: Any, drawn: None, text: NewRows) -> int:
         return int(database.execute(insert_statement("texts", text.columns), text.values[0]).lastrowid)
-
-    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
-        if len(values) == 1:
-            database.execute(insert_statement(table, columns), values[0])
-        else:
-            database.executemany(insert_statement(table, columns), values)
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         found = [("file", row[0]) for row in database.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]

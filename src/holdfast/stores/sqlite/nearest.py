@@ -27,7 +27,7 @@ from holdfast.errors import HoldfastError
 from holdfast.ports import NearestState, VectorBlock
 from holdfast.stores.sql.rows import HIDDEN
 from holdfast.stores.sqlite import graphs
-from holdfast.stores.sqlite.busy_retry import begin_immediate
+from holdfast.stores.sqlite.busy_retry import committing
 from holdfast.stores.sqlite.graphs import BadGraph, Graph, OpenGraph
 
 log = logging.getLogger("holdfast.store")
@@ -69,12 +69,8 @@ class GraphNearest:
     """Implements `ports.NearestIndex`."""
 
     def __init__(self, state: NearestState, graph: OpenGraph) -> None:
-        self._state = state
+        self.state = state
         self._graph = graph
-
-    @property
-    def state(self) -> NearestState:
-        return self._state
 
     def search(self, vector: FloatArray, limit: int, depth: int) -> Callable[[], IntArray]:
         if len(vector) != self._graph.graph.dimensions:
@@ -188,16 +184,10 @@ class GraphFolder:
         if not self.folder.is_dir() and connection.execute("SELECT 1 FROM nearest").fetchone() is None:
             return
         # The write lock keeps others from publishing or forgetting meanwhile.
-        begin_immediate(connection, busy_seconds)
-        try:
+        with committing(connection, busy_seconds):
             rows = [_Row.of(row) for row in connection.execute(_ROW)]
             valid = {row.graph.name for row in rows if self._blank_forgotten(connection, row)}
             self._remove_all_but(valid)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
     def remove_all(self) -> None:
         """Remove the files of all graphs."""

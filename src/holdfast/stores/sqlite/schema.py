@@ -5,13 +5,23 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from importlib import resources
+from typing import NamedTuple
 
 from holdfast.errors import SchemaTooNew, StoreCorrupt, StoreUnusable
 from holdfast.failpoints import reach
-from holdfast.stores.sqlite.busy_retry import begin_immediate
+from holdfast.stores.sqlite.busy_retry import committing
 
-# "HLDF": marks the file as ours, so that another program's database is never written to.
+
+class FileKind(NamedTuple):
+    """A kind of our files: the application id that marks it, so that no other database is written to, and an error."""
+
+    application_id: int
+    refusal: str
+
+
+# "HLDF"
 APPLICATION_ID = 0x484C4446
+STORE = FileKind(APPLICATION_ID, "is another program's database; give the path of a Holdfast store or a new file")
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -29,18 +39,12 @@ def migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) 
     # A table that is rebuilt is missing for a moment; references to it are checked at the end of the step.
     connection.execute("PRAGMA foreign_keys = OFF")
     for version, script in migrations():
-        begin_immediate(connection, busy_seconds)
-        try:
+        with committing(connection, busy_seconds):
             # Another process may have applied it meanwhile.
             if check_version(connection, location, newest) < version:
                 reach("migration.before")
                 _apply(connection, location, version, script)
                 reach("migration.after")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
     connection.execute("PRAGMA foreign_keys = ON")
     return newest
 
@@ -57,20 +61,18 @@ def _apply(connection: sqlite3.Connection, location: str, version: int, script: 
     connection.execute(f"PRAGMA user_version = {version}")
 
 
-def check_application_id(connection: sqlite3.Connection, location: str) -> None:
+def check_application_id(connection: sqlite3.Connection, location: str, kind: FileKind = STORE) -> None:
     """Refuse another program's database before it is changed."""
-    # In this order: a process that is creating the store commits tables and application id together.
+    # In this order: a process that is creating the file commits tables and application id together.
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
-    if application != APPLICATION_ID and (tables or application):
-        raise StoreUnusable(
-            f"{location} is another program's database; give the path of a Holdfast store or a new file"
-        )
+    if application != kind.application_id and (tables or application):
+        raise StoreUnusable(f"{location} {kind.refusal}")
 
 
-def check_version(connection: sqlite3.Connection, location: str, newest: int) -> int:
+def check_version(connection: sqlite3.Connection, location: str, newest: int, kind: FileKind = STORE) -> int:
     """Return the schema's version, 0 for a new file."""
-    check_application_id(connection, location)
+    check_application_id(connection, location, kind)
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > newest:
         raise SchemaTooNew(

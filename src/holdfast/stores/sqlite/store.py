@@ -15,8 +15,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
-from holdfast.domain.access import Grant, storewide_grant
-from holdfast.domain.operations import Operation
+from holdfast.domain.access import Grant
 from holdfast.domain.results import Finding
 from holdfast.domain.scope import Partition
 from holdfast.errors import StoreClosed
@@ -24,6 +23,8 @@ from holdfast.loops import ThreadPool, run_in_thread
 from holdfast.ports import NearestIndex, Reader, Transaction
 from holdfast.stores.sql.grant_scope import GrantScope
 from holdfast.stores.sql.reader import SqlReader
+from holdfast.stores.sql.store import SqlStore
+from holdfast.stores.sqlite.busy_retry import roll_back
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import translating
@@ -38,37 +39,22 @@ SCRUB_SECONDS = 1.0
 _SCRUB_STEP = 0.01
 
 
-class SqliteStore:
-    """Implements `ports.Store`. Reading, writing and auditing suspend on an event loop, and block without one."""
+class SqliteStore(SqlStore):
+    """Implements `ports.Store`."""
 
-    sync_safe = True
+    _writer: SqliteWriter
 
     def __init__(self, location: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
-        self._location = location
+        super().__init__(location)
         self._busy_seconds = busy_seconds
         self._writer = SqliteWriter(open_store(location, busy_seconds), location, busy_seconds)
         self._readers = _ReaderPool(location, busy_seconds) if location != MEMORY else None
         self._shelf = GraphFolder(location) if location != MEMORY else None
 
-    @property
-    def location(self) -> str:
-        return self._location
-
     async def read(self, grant: Grant, work: Callable[[Reader], T]) -> T:
         if self._readers is None:
             return await self.write(grant, work)
         return cast(T, await self._readers.run(functools.partial(_read, grant, work, self._shelf)))
-
-    async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
-        return cast(T, await self._writer.submit(grant, work))
-
-    async def audit(self, operation: Operation) -> None:
-        if not self._writer.audit(operation):
-            await run_in_thread(self._writer.wait_for_room)
-
-    async def wait_for_audits(self) -> None:
-        if self._writer.owes_audits:
-            await self._writer.submit(storewide_grant(), lambda transaction: None)
 
     async def scrub(self) -> bool:
         """Blank indexes, then checkpoint and truncate the WAL: deleted bytes are overwritten in all of them."""
@@ -95,7 +81,7 @@ class SqliteStore:
             return None
 
         def build() -> GraphBuild | None:
-            with translating(self._location):
+            with translating(self.location):
                 return shelf.build(self._connect, partition, embedder, go_on)
 
         built = await run_in_thread(build)
@@ -104,7 +90,7 @@ class SqliteStore:
         return lambda transaction: shelf.publish(cast(SqliteTransaction, transaction).connection, built, at)
 
     def _connect(self) -> sqlite3.Connection:
-        return connect(self._location, self._busy_seconds)
+        return connect(self.location, self._busy_seconds)
 
     async def close(self) -> None:
         """Finish what was accepted, then close every connection."""
@@ -170,8 +156,7 @@ def _read(
     try:
         return work(SqlReader(SqliteReadScope(connection, grant, shelf)))
     finally:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        roll_back(connection)
 
 
 def _scrub_indexes(shelf: GraphFolder, busy_seconds: float, connection: sqlite3.Connection) -> None:

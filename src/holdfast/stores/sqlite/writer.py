@@ -16,15 +16,14 @@ from typing import Any, cast
 
 from holdfast.domain.access import Grant
 from holdfast.domain.operations import Operation
-from holdfast.errors import StoreClosed
 from holdfast.failpoints import reach
 from holdfast.stores.sql.operations import record_operation
 from holdfast.stores.sql.transaction import SqlTransaction
 from holdfast.stores.sql.write_scope import RowIdCache, WriteScope
-from holdfast.stores.sqlite.busy_retry import begin_immediate
+from holdfast.stores.sqlite.busy_retry import begin_immediate, roll_back
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import is_busy, translate_error
-from holdfast.stores.writer_queue import AuditBuffer, PendingResult, WriterQueue, WriterTask
+from holdfast.stores.writer_queue import AuditingWriter, PendingResult, WriterQueue, WriterTask
 
 MAX_BATCH = 1_000
 log = logging.getLogger("holdfast.store")
@@ -50,21 +49,19 @@ class _WriterRequest(PendingResult):
         self.work = work
 
 
-class SqliteWriter:
+class SqliteWriter(AuditingWriter):
     """Owns the writing connection. Only the holder of `_turn` may use it: its thread, or a lone caller."""
 
     def __init__(self, connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:
+        super().__init__(location, busy_seconds)
         self._db = connection
         self._known = RowIdCache()
         self._location = location
         self._busy_seconds = busy_seconds
-        self._audits = AuditBuffer(location, busy_seconds)
         self._inbox: WriterQueue[_WriterRequest] = WriterQueue(self._audits, MAX_BATCH)
-        self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._shared = False  # whether the last commit was of several requests
         self._spoiled = False  # whether one of them failed
-        self._closed = False
         self._ended: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="holdfast-writer", daemon=True)
         self._thread.start()
@@ -96,23 +93,8 @@ class SqliteWriter:
         self._put(_ConnectionTask(work, future))
         return future
 
-    def audit(self, operation: Operation) -> bool:
-        """Queue an audit row. Return False if the buffer is full and the caller should wait for room."""
-        with self._lock:
-            self._check_open()
-            if self._audits.add(operation):
-                self._inbox.wake()
-        return not self._audits.full
-
-    @property
-    def owes_audits(self) -> bool:
-        """True if audit rows wait for a commit. They stay here until then, so none is in flight elsewhere."""
-        with self._lock:
-            self._check_open()
-        return bool(self._audits)
-
-    def wait_for_room(self) -> None:
-        self._audits.wait_for_room()
+    def _audit_queue(self) -> WriterQueue[_WriterRequest]:
+        return self._inbox
 
     def close(self) -> Future[None]:
         """Finish the queue, then end; the future is done when it has ended."""
@@ -130,10 +112,6 @@ class SqliteWriter:
         with self._lock:
             self._check_open()
             self._inbox.put(item)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreClosed("this memory was closed; open it again")
 
     # --- the thread ---
 
@@ -174,7 +152,8 @@ class SqliteWriter:
         """Run one transaction. Return False if SQLite aborted all of it because of one request among several."""
         audits = self._audits.waiting() if self._audits else []
         self._shared = len(batch) > 1
-        self._roll_back_interrupted()
+        # Ctrl-C may have left a transaction open while a caller was rolling it back.
+        self._roll_back()
         try:
             begin_immediate(self._db, self._busy_seconds)
             if len(batch) == 1:
@@ -191,9 +170,7 @@ class SqliteWriter:
             reach("commit.after")
         except BaseException:
             self._inbox.reset_audit_deadline()
-            self._known.rollback()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             raise
         self._known.commit()
         if audits:
@@ -201,11 +178,10 @@ class SqliteWriter:
         self._inbox.reset_audit_deadline()
         return True
 
-    def _roll_back_interrupted(self) -> None:
-        """Roll back a transaction that Ctrl-C left open while a caller was rolling it back."""
-        if self._db.in_transaction:
-            self._known.rollback()
-            self._db.execute("ROLLBACK")
+    def _roll_back(self) -> None:
+        """Roll back the transaction, if one is open, with the row numbers cached in it."""
+        self._known.rollback()
+        roll_back(self._db)
 
     def _record(self, audits: Sequence[Operation]) -> None:
         if not audits:
@@ -227,9 +203,7 @@ class SqliteWriter:
             request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             request.error = _translate(error, self._location)
-            self._known.rollback()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
 
     def _serve_together(self, batch: Sequence[_WriterRequest]) -> bool:
         """Return False if SQLite aborted the whole transaction; then `_serve` has dropped its cached row numbers."""
@@ -252,9 +226,7 @@ class SqliteWriter:
                 request.error = None
                 request.outcome = request.work(SqliteTransaction(self._db, request.grant, self._known))
         except BaseException:  # noqa: BLE001 - all are run again, and the error is reported then
-            self._known.rollback()
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            self._roll_back()
             return False
         return True
 

@@ -9,6 +9,8 @@ import struct
 import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, TypeVar, get_type_hints
 
 from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Grant, authorize
@@ -32,6 +34,7 @@ from holdfast.ports import (
     StoredResponse,
     TextFlag,
     Transaction,
+    repositories,
 )
 from holdfast.testing.fakes import CountingIds, FixedClock
 
@@ -49,10 +52,13 @@ _PATIENCE_SECONDS = 10.0
 
 def port_methods(port: type) -> set[str]:
     """Return the methods of all repositories of a reader or transaction, such as `jobs.find`."""
+    modules = [import_module(each.name) for each in iter_modules(repositories.__path__, f"{repositories.__name__}.")]
+    # The port imports the repositories for type checkers only.
+    names = {name: value for module in modules for name, value in vars(module).items()}
     return {
         f"{noun}.{name}"
         for noun, repository in inspect.getmembers(port, lambda member: isinstance(member, property))
-        for name, _ in inspect.getmembers(get_type_hints(repository.fget)["return"], inspect.isfunction)
+        for name, _ in inspect.getmembers(get_type_hints(repository.fget, names)["return"], inspect.isfunction)
         if not name.startswith("_")
     }
 

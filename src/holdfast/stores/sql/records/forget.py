@@ -38,17 +38,12 @@ class RecordForgetter(SqlRepository):
     def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:
         """Load the rows to delete. The plan chose them; only the boundary between spaces is checked again."""
         space, values = self._scope.in_space()
-        return [
-            row
-            for column, keys in (("r.id", record_ids), ("r.number", numbers))
-            for condition, named in self._scope.among(column, keys)
-            for row in self._db.execute(
-                "SELECT r.number, r.id, r.kind, r.partition_id, r.scope_id, r.conversation_id, r.external_key,"
-                " r.turn_id"
-                f" FROM records r WHERE {condition} AND {space}",
-                [*named, *values],
-            )
-        ]
+        statement = (
+            "SELECT r.number, r.id, r.kind, r.partition_id, r.scope_id, r.conversation_id, r.external_key, r.turn_id"
+            f" FROM records r WHERE {{}} AND {space}"
+        )
+        by_id = self._scope.rows_among("r.id", record_ids, statement, values)
+        return by_id + self._scope.rows_among("r.number", numbers, statement, values)
 
     def _delete(self, found: Sequence[Any], at: int) -> None:
         numbers = [row[0] for row in found]

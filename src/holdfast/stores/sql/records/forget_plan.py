@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.domain.forgetting import ForgetTarget
@@ -59,11 +59,7 @@ class ForgetPlanner(SqlRepository):
         within, values = self._scope.within(keyed=bool(target.ids))
         select = f"SELECT r.number, r.id, r.kind FROM records r JOIN scopes s ON s.id = r.scope_id WHERE {within}"
         if target.ids:
-            return [
-                row
-                for condition, named in self._scope.among("r.id", target.ids)
-                for row in self._db.execute(f"{select} AND {condition}", [*values, *named])
-            ]
+            return self._scope.rows_among("r.id", target.ids, f"{select} AND {{}}", before=values)
         if target.conversation:
             return self._db.execute(f"{select} AND s.conversation = ?", [*values, target.conversation]).fetchall()
         if target.source:
@@ -78,11 +74,11 @@ class ForgetPlanner(SqlRepository):
         """
         space, values = self._scope.in_space()
         touched: dict[int, tuple[str, bool]] = {}
-        for condition, named in self._scope.among("e.message_number", list(messages)):
-            found = self._db.execute(f"{_RESTING_ON} WHERE {condition} AND {space}", [*named, *values])
-            for number, record_id, current in found:
-                if record_id not in memories:
-                    touched[number] = (record_id, bool(current))
+        statement = f"{_RESTING_ON} WHERE {{}} AND {space}"
+        found = self._scope.rows_among("e.message_number", list(messages), statement, values)
+        for number, record_id, current in found:
+            if record_id not in memories:
+                touched[number] = (record_id, bool(current))
         evidence = self._evidence_of(list(touched))
         baseless = {number for number in touched if evidence[number] <= messages.keys()}
         gone = {touched[number][0] for number in baseless if touched[number][1]}
@@ -95,29 +91,20 @@ class ForgetPlanner(SqlRepository):
         They are forgotten with the memory: corrected text must neither return to search nor stay hidden.
         """
         space, values = self._scope.in_space()
-        return {
-            number: record_id
-            for condition, named in self._scope.among("r.id", memory_ids)
-            for number, record_id in self._db.execute(
-                f"SELECT said.number, said.id FROM {TOOK_PLACE} WHERE {condition} AND {space}", [*named, *values]
-            )
-            if number not in known
-        }
+        statement = f"SELECT said.number, said.id FROM {TOOK_PLACE} WHERE {{}} AND {space}"
+        found = self._scope.rows_among("r.id", memory_ids, statement, values)
+        return {number: record_id for number, record_id in found if number not in known}
 
     def _evidence_of(self, revisions: Sequence[int]) -> dict[int, set[int]]:
         linked: dict[int, set[int]] = {number: set() for number in revisions}
-        for condition, named in self._scope.among("memory_number", revisions):
-            found = self._db.execute(f"SELECT memory_number, message_number FROM evidence WHERE {condition}", named)
-            for memory, message in found:
-                linked[memory].add(message)
+        statement = "SELECT memory_number, message_number FROM evidence WHERE {}"
+        for memory, message in self._scope.rows_among("memory_number", revisions, statement):
+            linked[memory].add(message)
         return linked
 
     def _revision_count(self, memory_ids: Sequence[str]) -> int:
-        return sum(
-            int(self._db.execute(f"SELECT count(*) FROM records WHERE {condition}", named).fetchone()[0])
-            for condition, named in self._scope.among("id", memory_ids)
-        )
+        counts = self._scope.rows_among("id", memory_ids, "SELECT count(*) FROM records WHERE {}")
+        return sum(int(count) for (count,) in counts)
 
-    def _conversations_of(self, numbers: Sequence[int]) -> Iterator[Any]:
-        for condition, named in self._scope.among("number", numbers):
-            yield from self._db.execute(f"SELECT DISTINCT conversation_id FROM records WHERE {condition}", named)
+    def _conversations_of(self, numbers: Sequence[int]) -> list[Any]:
+        return self._scope.rows_among("number", numbers, "SELECT DISTINCT conversation_id FROM records WHERE {}")

@@ -142,15 +142,11 @@ class SqlRecordReader(SqlRepository):
     def messages(self, message_ids: Sequence[str]) -> Mapping[str, Message]:
         within, values = self._scope.within(keyed=True)
         shown, withheld = self._scope.dialect.among("r.status", sorted(WITHHELD))
-        found = (
-            rows.record(row)
-            for condition, named in self._scope.among("r.id", message_ids)
-            for row in self._db.execute(
-                f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES}"
-                f" WHERE {condition} AND r.kind = {rows.MESSAGE} AND NOT {shown} AND {within}",
-                [*named, *withheld, *values],
-            )
+        statement = (
+            f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES}"
+            f" WHERE {{}} AND r.kind = {rows.MESSAGE} AND NOT {shown} AND {within}"
         )
+        found = map(rows.record, self._scope.rows_among("r.id", message_ids, statement, [*withheld, *values]))
         return {message.id: message for message in found if isinstance(message, Message)}
 
     def memories(self, after: str, limit: int) -> Sequence[Sequence[MemoryRecord]]:
@@ -163,42 +159,33 @@ class SqlRecordReader(SqlRepository):
             )
         ]
         found: dict[str, list[MemoryRecord]] = {memory_id: [] for memory_id in ids}
-        for condition, named in self._scope.among("r.id", ids):
-            statement = f"SELECT {rows.RECORD_COLUMNS} {of_memories} AND {condition} ORDER BY r.id, r.revision"
-            for built in self._build(self._db.execute(statement, [*values, *named]).fetchall()):
-                if isinstance(built, MemoryRecord):
-                    found[built.id].append(built)
+        statement = f"SELECT {rows.RECORD_COLUMNS} {of_memories} AND {{}} ORDER BY r.id, r.revision"
+        for built in self._build(self._scope.rows_among("r.id", ids, statement, before=values)):
+            if isinstance(built, MemoryRecord):
+                found[built.id].append(built)
         return list(found.values())
 
     def links(self, memory_ids: Sequence[str]) -> Mapping[tuple[str, int], Sequence[MessageId]]:
         within, values = self._scope.within(keyed=True)
         found: dict[tuple[str, int], list[MessageId]] = {}
-        for condition, named in self._scope.among("r.id", memory_ids):
-            for memory_id, revision, message_id in self._db.execute(
-                "SELECT r.id, r.revision, m.id FROM records r JOIN scopes s ON s.id = r.scope_id"
-                " JOIN evidence e ON e.memory_number = r.number JOIN records m ON m.number = e.message_number"
-                f" WHERE {condition} AND {within} ORDER BY m.id",
-                [*named, *values],
-            ):
-                found.setdefault((memory_id, revision), []).append(MessageId(message_id))
+        statement = (
+            "SELECT r.id, r.revision, m.id FROM records r JOIN scopes s ON s.id = r.scope_id"
+            " JOIN evidence e ON e.memory_number = r.number JOIN records m ON m.number = e.message_number"
+            f" WHERE {{}} AND {within} ORDER BY m.id"
+        )
+        for memory_id, revision, message_id in self._scope.rows_among("r.id", memory_ids, statement, values):
+            found.setdefault((memory_id, revision), []).append(MessageId(message_id))
         return found
 
     def existing_ids(self, record_ids: Sequence[str]) -> frozenset[str]:
-        return frozenset(
-            row[0]
-            for condition, named in self._scope.among("id", record_ids)
-            for row in self._db.execute(f"SELECT id FROM records WHERE {condition}", named)
-        )
+        found = self._scope.rows_among("id", record_ids, "SELECT id FROM records WHERE {}")
+        return frozenset(record_id for (record_id,) in found)
 
     def tombstones(self, partition: Partition, record_ids: Sequence[str]) -> frozenset[str]:
         number = self._scope.number_of(partition)
-        return frozenset(
-            row[0]
-            for condition, named in self._scope.among("id", record_ids if number is not None else ())
-            for row in self._db.execute(
-                f"SELECT id FROM tombstones WHERE partition_id = ? AND {condition}", [number, *named]
-            )
-        )
+        ids = () if number is None else record_ids
+        statement = "SELECT id FROM tombstones WHERE partition_id = ? AND {}"
+        return frozenset(row[0] for row in self._scope.rows_among("id", ids, statement, before=(number,)))
 
     def occupied_partitions(self) -> Sequence[Partition]:
         within, values = self._scope.within("s")

@@ -116,15 +116,11 @@ class SqlRecordWriter(SqlRecordReader):
             return
         within, values = self._scope.within(keyed=True)
         shown = "TRUE" if moved else rows.SHOWN
-        numbers = {
-            record_id: number
-            for condition, named in self._scope.among("r.id", list(dict.fromkeys(evidence)))
-            for record_id, number in self._db.execute(
-                "SELECT r.id, r.number FROM records r JOIN scopes s ON s.id = r.scope_id"
-                f" WHERE {condition} AND r.kind = 0 AND {shown} AND {within}",
-                [*named, *values],
-            )
-        }
+        statement = (
+            "SELECT r.id, r.number FROM records r JOIN scopes s ON s.id = r.scope_id"
+            f" WHERE {{}} AND r.kind = 0 AND {shown} AND {within}"
+        )
+        numbers = dict(self._scope.rows_among("r.id", list(dict.fromkeys(evidence)), statement, values))
         for message_id in evidence:
             if message_id not in numbers and not moved:
                 raise NotFound(f"evidence: there is no message {message_id} in this scope")

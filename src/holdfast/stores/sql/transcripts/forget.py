@@ -22,7 +22,13 @@ def forget_messages(scope: WriteScope, found: Sequence[tuple[str, int, int, int]
     """Uncount forgotten messages: (turn, conversation, partition, scope) of each. Turns left empty are deleted."""
     lost = Counter(row[0] for row in found)
     places = {row[0]: row[1:] for row in found}
-    there = [row for conversation in {row[1] for row in found} for row in _rows_in(scope, conversation, sorted(lost))]
+    there = [
+        row
+        for conversation in {row[1] for row in found}
+        for row in scope.rows_among(
+            "u.id", sorted(lost), f"{WORDS} WHERE u.conversation_id = ? AND {{}}", before=(conversation,)
+        )
+    ]
     erase_hashes(scope, [key for row in there for key in (row[0], row[6]) if isinstance(key, str)])
     scope.database.executemany(
         "UPDATE turns SET messages = messages - ? WHERE conversation_id = ? AND sequence = ?",
@@ -30,17 +36,6 @@ def forget_messages(scope: WriteScope, found: Sequence[tuple[str, int, int, int]
     )
     if gone := [row for row in there if row[3] <= lost[row[0]]]:
         _delete_turns(scope, gone, places, at)
-
-
-def _rows_in(scope: WriteScope, conversation: int, turn_ids: Sequence[str]) -> list[Any]:
-    """Return the turns of a conversation with these ids."""
-    return [
-        row
-        for condition, named in scope.among("u.id", turn_ids)
-        for row in scope.database.execute(
-            f"{WORDS} WHERE u.conversation_id = ? AND {condition}", [conversation, *named]
-        ).fetchall()
-    ]
 
 
 def _delete_turns(scope: WriteScope, gone: Sequence[Any], places: dict[str, tuple[int, int, int]], at: int) -> None:

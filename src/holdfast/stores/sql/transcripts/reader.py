@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.domain.derived_refs import DerivedMemoryRef, TranscriptCheck
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane
-from holdfast.domain.scope import FILTER_PARTS, PartitionKind, Scope
+from holdfast.domain.scope import FILTER_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Utterance
@@ -34,6 +34,7 @@ from holdfast.stores.sql.transcripts.rows import (
     next_sequence,
     read_messages,
     read_turns,
+    thread_of,
     turn_key,
 )
 
@@ -272,16 +273,7 @@ def _to_derived_ref(links: Sequence[Any], shown: Mapping[str, TurnId]) -> Derive
 
 
 def _summary(row: Sequence[Any]) -> ThreadSummary:
-    space, kind, owner, sequence, recorded_at, least, forgotten, name, app, project, channel, namespace = row
-    thread = Scope(
-        space=space,
-        subject=owner if kind == PartitionKind.SUBJECT else None,
-        agent=owner if kind == PartitionKind.AGENT else None,
-        app=app or None,
-        project=project or None,
-        channel=channel or None,
-        conversation=name,
-        namespace=namespace or None,
-    )
+    space, kind, owner, sequence, recorded_at, least, forgotten, *conversation = row
+    thread = thread_of(Partition(space, PartitionKind(kind), owner), conversation)
     turns = next_sequence((least, sequence)) - 1 - int(forgotten)
     return ThreadSummary(thread, turns, from_micros(recorded_at))

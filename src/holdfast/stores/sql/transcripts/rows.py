@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from holdfast.domain.identity import key_of
 from holdfast.domain.ids import TURN, MessageId, TurnId
 from holdfast.domain.memory import Status
-from holdfast.domain.scope import CONVERSATION_PARTS, Scope
+from holdfast.domain.scope import CONVERSATION_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
@@ -223,6 +223,13 @@ def next_position(found: Sequence[Any]) -> int:
 
 # The same holds for turns.
 next_sequence = next_position
+
+
+def thread_of(partition: Partition, values: Sequence[str]) -> Scope:
+    """Return the thread of a conversation in that partition, from its `CONVERSATION_COLUMNS`."""
+    owner = {} if partition.kind is PartitionKind.SHARED else {partition.kind.value: partition.owner}
+    named = {part: value for part, value in zip(CONVERSATION_PARTS, values, strict=True) if value}
+    return Scope(space=partition.space, **owner, **named)
 
 
 def conversation_key(scope: Scope) -> tuple[str, ...]:
