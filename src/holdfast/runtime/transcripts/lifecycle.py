@@ -31,7 +31,7 @@ from holdfast.errors import InvalidText, StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
 from holdfast.runtime.forget import scrub_store
 from holdfast.runtime.gate import Core, Write
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 
 MAX_REASON_CHARS = 512
 _STATES = 1_000
@@ -39,9 +39,8 @@ _STATES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _PreparedLifecycle:
-    core: Core
+    started: StartedOperation
     grant: Grant
-    started_at: datetime
 
 
 @dataclass(slots=True)
@@ -90,10 +89,10 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
         )
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedLifecycle:
-        return _PreparedLifecycle(core, grant, core.clock.now())
+        return _PreparedLifecycle(StartedOperation(core, self.action, core.clock.now()), grant)
 
     def apply(self, transaction: Transaction, prepared: _PreparedLifecycle) -> MemoryTranscriptLifecycleReport:
-        core, now = prepared.core, prepared.started_at
+        core, now = prepared.started.core, prepared.started.started_at
         thread = self.address.resolve(transaction)
         touched = self._match_turns(transaction, thread)
         # Loaded before the change, because deleted content cannot be read later; shown in the state after it.
@@ -133,14 +132,8 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
             requested_by=str(prepared.grant.actor),
             requested_at=now,
             scrubbed=None,
-            lifecycle_report=lifecycle_report(
-                self.action,
-                now,
-                core.clock.now(),
-                summary,
-                changed=changed,
-                trigger=Trigger.OPERATOR_REQUESTED,
-                event_id=event.id,
+            lifecycle_report=prepared.started.report(
+                summary, changed=changed, trigger=Trigger.OPERATOR_REQUESTED, event_id=event.id
             ),
         )
 
