@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.checks import checked_flag, checked_instance, checked_text
+from holdfast.domain.checks import checked_flag, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
@@ -57,7 +57,7 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
     configured: bool
 
     @classmethod
-    def of(cls, governance: Governance, request: MemoryMaintainRequest, where: MemoryScope) -> Maintain:
+    def of(cls, governance: Governance, where: MemoryScope, request: MemoryMaintainRequest) -> Maintain:
         _validate_request(request)
         configured = governance.catalogue["maintain"].configured
         return cls(
@@ -120,8 +120,7 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
         return 0 if result.job_id is None else 1
 
 
-def _validate_request(given: object) -> None:
-    request = checked_instance(given, MemoryMaintainRequest)
+def _validate_request(request: MemoryMaintainRequest) -> None:
     checked_text(request.ingress, "ingress", max_chars=_MAX_NAMES)
     for name in ("user_content", "reply_content", "reuse_outcome_note"):
         if (value := getattr(request, name)) is not None:
