@@ -33,6 +33,7 @@ from holdfast.runtime.flush import seal_conversation
 from holdfast.runtime.forget import finish_receipt, forget_planned
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.job_queue import enqueue
 from holdfast.runtime.remember import PreparedText, Remember, prepare_texts, time_after
 
 # Maximum number of records one page scans when few of them match.
@@ -63,21 +64,18 @@ class ForgetOutcome:
 _USED = "idempotency_id: was used for another text; use a new id for each capture"
 
 
-def _to_replay_state(result: StoredRecords) -> dict[str, Any]:
-    return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
-
-
-def _from_replay_state(kept: dict[str, Any]) -> StoredRecords:
-    return StoredRecords(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
-
-
 class _CaptureWrite(Write[Any, StoredRecords]):
     __slots__ = ()
 
-    async def finish(self, core: Core, result: StoredRecords, operation_id: OperationId) -> StoredRecords:
-        if result.jobs:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: StoredRecords) -> bool:
+        return bool(result.jobs)
+
+    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
+        return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
+
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
+        """Return the first result, whatever happened to the records since; its jobs were queued the first time."""
+        return StoredRecords(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
 
     def record_count(self, result: StoredRecords) -> int:
         return result.written
@@ -118,19 +116,12 @@ class KeepResidue(_CaptureWrite):
             raise IdempotencyConflict(_USED) from None
         jobs = added.jobs
         if added.stored:
-            jobs = (*jobs, *seal_conversation(self, transaction, core, self.scope.thread, self.cause)[1])
+            jobs = (*jobs, *seal_conversation(transaction, core, self.scope.thread, self.cause)[1])
         message_ids = tuple(str(found) for found in added.message_ids if found is not None)
         return StoredRecords(message_ids, added.stored, core.clock.now(), jobs)
 
     def digest(self) -> str:
         return digest_of(self.action, self.scope.given(), self.source, str(self.draft))
-
-    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
-        return _to_replay_state(result)
-
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
-        """Return the first result, whatever happened to the message since; its jobs were queued the first time."""
-        return _from_replay_state(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +169,12 @@ class PutRecords(_CaptureWrite):
         new = tuple(dict.fromkeys(memory_id for memory_id, written in results if written))
         jobs: tuple[JobId, ...] = ()
         if new and not core.embedder.local:
-            jobs = (self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new, self.cause)),)
+            jobs = (enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new, self.cause)),)
         return StoredRecords(tuple(memory_id for memory_id, _ in results), len(new), prepared[0].now, jobs)
 
     def digest(self) -> str:
         records = [[each.text, dict(each.metadata), each.slot, each.once] for each in self.records]
         return digest_of(self.action, self.scope.given(), records, self.source)
-
-    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
-        return _to_replay_state(result)
-
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
-        """Return the first result. Later writes stay, and forgotten records stay forgotten."""
-        return _from_replay_state(kept)
 
     def _put(self, transaction: Transaction, record: PutRecord, prepared: PreparedText) -> tuple[str, bool]:
         """Return the memory's id, and whether anything was written."""
@@ -236,7 +220,7 @@ class ForgetByIds(Write[Core, ForgetOutcome]):
         missing = tuple(each for each in self.record_ids if each not in found_ids)
         if not gone:
             return ForgetOutcome((), missing)
-        return ForgetOutcome(gone, missing, forget_planned(self, transaction, prepared, found))
+        return ForgetOutcome(gone, missing, forget_planned(transaction, prepared, found))
 
     async def finish(self, core: Core, result: ForgetOutcome, operation_id: OperationId) -> ForgetOutcome:
         if result.receipt is None:
@@ -394,9 +378,8 @@ class RetryExtraction(Write[tuple[Core, Grant], Job]):
         )
         return retried
 
-    async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:
-        core.wake()
-        return result
+    def has_work(self, core: Core, result: Job) -> bool:
+        return True
 
     def record_count(self, result: Job) -> int:
         return 1

@@ -13,22 +13,22 @@ from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule
 from holdfast.domain.checks import checked_text
 from holdfast.domain.external_uris import checked_uri
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import Id, MemoryId, OperationId, ResourceId, checked_id
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.ids import Id, MemoryId, ResourceId, checked_id
+from holdfast.domain.jobs import JobKind
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
-from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, Pagination
-from holdfast.runtime.forget import finish_receipt, forget_planned, receipt_from_json, receipt_to_json
+from holdfast.runtime.forget import ForgetWrite, forget_planned
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.job_queue import enqueue_for_store, enqueue_indexing
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
-_CHUNKS_PER_JOB = 500
 _NOTHING = ForgetPlan(
     fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
 )
@@ -100,10 +100,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         ]
         transaction.resources.add(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
         if not core.embedder.local:
-            chunk_ids = [chunk.id for chunk in chunks]
-            for start in range(0, len(chunk_ids), _CHUNKS_PER_JOB):
-                batch = tuple(chunk_ids[start : start + _CHUNKS_PER_JOB])
-                self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, batch))
+            enqueue_indexing(transaction, core, self.scope, [chunk.id for chunk in chunks])
         return ResourceAdded(resource)
 
     def _find_stored(self, reader: Reader, sha256: str) -> Resource | None:
@@ -116,7 +113,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         """Remove the remaining chunks of the same file, so that none is stored twice."""
         remaining = replace(_NOTHING, memory_ids=tuple(transaction.resources.chunks(stored)), resource_ids=(stored.id,))
         transaction.records.forget(remaining, core.clock.now())
-        self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+        enqueue_for_store(transaction, core, JobKind.SCRUB)
 
     def _resource(self, prepared: _PreparedResource, document: Document) -> Resource:
         resource_id = ResourceId(prepared.core.ids.new(ids.RESOURCE))
@@ -168,10 +165,8 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
             raise NotFound("the resource that this idempotency_key made has been forgotten")
         return ResourceAdded(found, kept["reused"])
 
-    async def finish(self, core: Core, result: ResourceAdded, operation_id: OperationId) -> ResourceAdded:
-        if not result.reused:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: ResourceAdded) -> bool:
+        return not result.reused
 
     def record_count(self, result: ResourceAdded) -> int:
         return 0 if result.reused else result.resource.chunks
@@ -224,7 +219,7 @@ class ListResources(Pagination, Read[None, ResourcePage]):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteResource(Write[Core, ForgetReceipt]):
+class DeleteResource(ForgetWrite):
     """Forget a resource permanently, with all its chunks."""
 
     action: ClassVar[Action] = Action.DELETE_RESOURCE
@@ -241,19 +236,7 @@ class DeleteResource(Write[Core, ForgetReceipt]):
     def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
         found = _get_resource(transaction, self.resource_id)
         doomed = transaction.records.plan_forget(ForgetTarget(source=found.uri))
-        return forget_planned(self, transaction, prepared, doomed)
-
-    def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
-        return receipt_to_json(result)
-
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
-        return receipt_from_json(kept)
-
-    async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-        return await finish_receipt(core, result, operation_id)
-
-    def record_count(self, result: ForgetReceipt) -> int:
-        return result.tombstones
+        return forget_planned(transaction, prepared, doomed)
 
 
 def _get_resource(reader: Reader, resource_id: str) -> Resource:

@@ -8,13 +8,14 @@ from typing import Annotated, ClassVar, cast
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import OperationId
-from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.jobs import Job, JobKind, JobStatus
 from holdfast.domain.results import RebuildResult, Stats, Verification
-from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.models import AbsentEmbedder
 from holdfast.runtime.cursors import MAX_PAGE, PageLimit
 from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.job_queue import enqueue_for_store
 
 
 class _WithCore:
@@ -81,7 +82,7 @@ class Rebuild(Write[Core, RebuildResult]):
 
     def apply(self, transaction: Transaction, prepared: Core) -> RebuildResult:
         records = transaction.index.mark_stale()
-        self.enqueue(transaction, prepared, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
+        enqueue_for_store(transaction, prepared, JobKind.REEMBED)
         return RebuildResult(records, records)
 
     async def finish(self, core: Core, result: RebuildResult, operation_id: OperationId) -> RebuildResult:

@@ -10,7 +10,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.checks import checked_instances, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
-from holdfast.domain.ids import MessageId, OperationId
+from holdfast.domain.ids import MessageId
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitReport,
     MemoryTranscriptCommitRequest,
@@ -23,13 +23,12 @@ from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.indexing import IndexedText
+from holdfast.runtime.job_queue import enqueue_indexing
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.turn_input import (
     TurnContext,
     ValidatedMessage,
-    new_ids,
     new_turn,
-    queue_indexing,
     validate_message,
     validate_turn_id,
 )
@@ -88,8 +87,8 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
             )
         require_own_messages(stored)
         self.address.store_alias(transaction, thread, now)
-        if not core.embedder.local and stored.new:
-            queue_indexing(transaction, core, thread, new_ids(stored))
+        if not core.embedder.local:
+            enqueue_indexing(transaction, core, thread, stored.new_ids)
         return commit_report(prepared.started, transaction, thread, self.turn_id, stored)
 
     def _require_same(self, existing: TranscriptTurn) -> None:
@@ -106,12 +105,8 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
                 f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
             )
 
-    async def finish(
-        self, core: Core, result: MemoryTranscriptCommitReport, operation_id: OperationId
-    ) -> MemoryTranscriptCommitReport:
-        if result.committed and not core.embedder.local:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemoryTranscriptCommitReport) -> bool:
+        return result.committed and not core.embedder.local
 
     def record_count(self, result: MemoryTranscriptCommitReport) -> int:
         return len(result.message_ids) if result.committed else 0
@@ -139,7 +134,7 @@ def commit_report(
         before_count=stored.sequence - 1,
         after_count=stored.sequence,
         skipped_reason=None,
-        message_ids=new_ids(stored),
+        message_ids=stored.new_ids,
         lifecycle_report=started.report(f"committed turn {stored.sequence}", changed=True),
     )
 

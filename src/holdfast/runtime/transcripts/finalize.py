@@ -10,7 +10,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.checks import checked_flag, checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.ids import checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admit, checked_mode
 from holdfast.domain.profiles import Pressure, pressure_of
@@ -45,13 +45,13 @@ from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.indexing import IndexedText
+from holdfast.runtime.job_queue import enqueue, enqueue_indexing
 from holdfast.runtime.transcripts.commit import commit_report, skipped_report
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.turn_input import (
     TurnContext,
     ValidatedMessage,
     new_turn,
-    queue_indexing,
     validate_message,
     validate_turn_id,
     with_metadata,
@@ -208,7 +208,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         turn = new_turn(core, thread, plan.turn_id, messages, self.circumstances, prepared.started.started_at)
         stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
-        queue_indexing(transaction, core, thread, waiting)
+        enqueue_indexing(transaction, core, thread, waiting)
         return commit_report(prepared.started, transaction, thread, plan.turn_id, stored)
 
     def _maintenance(
@@ -226,12 +226,10 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         if admission.disposition is not Disposition.EXECUTE_NOW:
             return TurnMaintenance(admission.disposition, admission.reason, admission.retry_after_ms)
         job = NewJob(JobKind.MAINTAIN, thread, tuple(commit.message_ids))
-        return TurnMaintenance(Disposition.EXECUTE_NOW, job_id=self.enqueue(transaction, core, job))
+        return TurnMaintenance(Disposition.EXECUTE_NOW, job_id=enqueue(transaction, core, job))
 
-    async def finish(self, core: Core, result: FinalizeReport, operation_id: OperationId) -> FinalizeReport:
-        if result.transcript_commit.committed:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: FinalizeReport) -> bool:
+        return result.transcript_commit.committed
 
     def record_count(self, result: FinalizeReport) -> int:
         return len(result.transcript_commit.message_ids) if result.transcript_commit.committed else 0

@@ -15,7 +15,7 @@ from holdfast.domain.continuity_snapshot import MOST_MEMORIES, read_snapshot
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
-from holdfast.domain.ids import EventId, OperationId
+from holdfast.domain.ids import EventId
 from holdfast.domain.lifecycle import admit, checked_mode
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.runtime_api.exchange import (
@@ -201,10 +201,8 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
             lifecycle_report=prepared.started.report_transfer(summary, changed=taken.changed, event_id=event_id),
         )
 
-    async def finish(self, core: Core, result: MemoryImportReport, operation_id: OperationId) -> MemoryImportReport:
-        if result.changed and not core.embedder.local:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemoryImportReport) -> bool:
+        return result.changed and not core.embedder.local
 
     def record_count(self, result: MemoryImportReport) -> int:
         return result.taken.messages + result.taken.memories

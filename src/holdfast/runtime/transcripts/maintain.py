@@ -27,6 +27,7 @@ from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write
+from holdfast.runtime.job_queue import enqueue
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.maintenance_job import NOTHING_TO_LEARN, LearningOutcome, load_outcome
 
@@ -86,7 +87,7 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
                 outcome, verdicts=tuple(replace(each, changed=False, replayed=True) for each in outcome.verdicts)
             )
             return _with_outcome(self._skip(prepared, ALREADY_MAINTAINED), replay)
-        job_id = self.enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
+        job_id = enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
         return replace(self._report(prepared, UNDER_WAY), job_id=job_id)
 
     def _skip(self, prepared: StartedOperation, reason: str) -> MemoryMaintainReport:

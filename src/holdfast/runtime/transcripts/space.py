@@ -12,7 +12,7 @@ from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemo
 from holdfast.domain.checks import checked_flag
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
-from holdfast.domain.ids import EventId, OperationId
+from holdfast.domain.ids import EventId
 from holdfast.domain.lifecycle import ModeInput, admit, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Status
 from holdfast.domain.runtime_api.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
@@ -261,12 +261,8 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
             lifecycle_report=prepared.started.report_transfer(summary, changed=taken.changed, event_id=event_id),
         )
 
-    async def finish(
-        self, core: Core, result: MemorySpaceImportReport, operation_id: OperationId
-    ) -> MemorySpaceImportReport:
-        if result.changed:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemorySpaceImportReport) -> bool:
+        return result.changed
 
     def record_count(self, result: MemorySpaceImportReport) -> int:
         return result.taken.messages + result.taken.memories

@@ -12,7 +12,7 @@ from holdfast.domain.candidates import TARGETS, CandidatePrivacy
 from holdfast.domain.checks import checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Plane, Trust, Validity
 from holdfast.domain.runtime_api.writing import (
     LongTermExtraction,
@@ -133,10 +133,8 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
                 thread = ConversationAddress.of(self.governance, where).resolve(reader)
         return CandidateSource(None, ref.turn_id, thread)
 
-    async def finish(self, core: Core, result: MemoryWriteReport, operation_id: OperationId) -> MemoryWriteReport:
-        if result.changed and not core.embedder.local:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemoryWriteReport) -> bool:
+        return result.changed and not core.embedder.local
 
     def record_count(self, result: MemoryWriteReport) -> int:
         return sum(verdict.changed for verdict in result.semantic_governance.verdicts)
