@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, Grant, authorize
-from holdfast.domain.arguments import GROUP, IdempotencyKey
+from holdfast.domain.arguments import GROUP, IdempotencyKey, check_arguments
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import Id, OperationId, checked_id
+from holdfast.domain.ids import Id, OperationId
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -19,7 +19,7 @@ from holdfast.failpoints import reach
 from holdfast.ports import ForgetPlan, Reader, Transaction
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.job_queue import enqueue_for_store
-from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
+from holdfast.runtime.revisions import ExpectedRevision, require_revision
 
 _SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
@@ -139,9 +139,7 @@ class Forget(ForgetWrite):
     expected_revision: ExpectedRevision | None = None
 
     def __post_init__(self) -> None:
-        if self.token is not None:
-            checked_id(self.token, "token")
-        validate_expected_revision(self.expected_revision)
+        check_arguments(self)
         if self.expected_revision is not None and len(self.target.ids) != 1:
             raise InvalidInput("expected_revision", "applies to one record; give exactly one id")
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.contract import MAX_PAGE
+from holdfast.domain.contract import PageLimit
 from holdfast.domain.contract_records import decode_metadata, matches_metadata
 from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
@@ -28,13 +28,14 @@ from holdfast.errors import Conflict, DuplicateId, IdempotencyConflict, InvalidI
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
 from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.add import Add
-from holdfast.runtime.cursors import Pagination, encode_cursor
+from holdfast.runtime.cursors import PageRead, encode_cursor
 from holdfast.runtime.flush import seal_conversation
 from holdfast.runtime.forget import finish_receipt, forget_planned
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue
 from holdfast.runtime.remember import PreparedText, Remember, prepare_texts, time_after
+from holdfast.runtime.requests import SimpleRead
 
 # Maximum number of records one page scans when few of them match.
 _MOST_LOOKED_AT = 4_000
@@ -241,7 +242,7 @@ class ForgetByIds(Write[Core, ForgetOutcome]):
 
 
 @dataclass(frozen=True, slots=True)
-class PageRecords(Pagination, Read[None, Page]):
+class PageRecords(PageRead[Page]):
     """Accepted records, newest first, whose capture metadata matches `noted`.
 
     If few match, a page may hold fewer than `limit` records and still not be the last.
@@ -250,16 +251,10 @@ class PageRecords(Pagination, Read[None, Page]):
     action: ClassVar[Action] = Action.LIST
     scope: Scope
     noted: Mapping[str, Any] = field(default_factory=dict)
-    limit: int = 50
+    limit: PageLimit = 50
     cursor: str | None = None
 
-    def __post_init__(self) -> None:
-        self._check_page(MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
-    def apply(self, reader: Reader, prepared: None) -> Page:
+    def apply(self, reader: Reader, prepared: Core) -> Page:
         before = self._before()
         found: list[Record] = []
         step = max(_STEP, self.limit + 1) if self.noted else self.limit + 1
@@ -283,9 +278,6 @@ class PageRecords(Pagination, Read[None, Page]):
     def _query(self) -> str:
         return digest_of(self.scope.given(), dict(self.noted))[:16]
 
-    def record_count(self, result: Page) -> int:
-        return len(result.items)
-
 
 _LISTED = ListFilter(planes=OPEN_PLANES, status=Status.ACCEPTED)
 
@@ -295,14 +287,11 @@ def _cursor_position(record: Record) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadProfile(Read[Core, tuple[MemoryRecord, ...]]):
+class ReadProfile(SimpleRead[tuple[MemoryRecord, ...]]):
     """The profile of the scope's owner: accepted long-term memories that are valid now, most trusted first."""
 
     action: ClassVar[Action] = Action.PROFILE
     scope: Scope
-
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
 
     def apply(self, reader: Reader, prepared: Core) -> tuple[MemoryRecord, ...]:
         record_filter = ListFilter(
@@ -326,19 +315,13 @@ class ReadProfile(Read[Core, tuple[MemoryRecord, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class PageJobs(Pagination, Read[Core, JobPage]):
+class PageJobs(PageRead[JobPage]):
     """Extraction and maintenance jobs of the scope, newest first."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
     cursor: str | None = None
-    limit: int = 50
-
-    def __post_init__(self) -> None:
-        self._check_page(MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
+    limit: PageLimit = 50
 
     def apply(self, reader: Reader, prepared: Core) -> JobPage:
         job_filter = JobFilter(kinds=_LEARNING)
@@ -346,9 +329,6 @@ class PageJobs(Pagination, Read[Core, JobPage]):
 
     def _query(self) -> str:
         return digest_of("jobs", self.scope.given())[:16]
-
-    def record_count(self, result: JobPage) -> int:
-        return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)

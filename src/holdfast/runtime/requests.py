@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import check_arguments
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Attribution
@@ -107,6 +108,18 @@ class Read(Request[P, R]):
     def metered_usage(self, prepared: P) -> tuple[Usage, ...]:
         """Metered usage during `prepare`. Only reads wait for a metered service."""
         return ()
+
+
+class SimpleRead(Read[Core, R]):
+    """A read with nothing slow to prepare. Its arguments obey the rules that they declare."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_arguments(self)
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
 
 
 class Write(Request[P, R]):

@@ -9,11 +9,10 @@ from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule
-from holdfast.domain.checks import checked_text
+from holdfast.domain.arguments import IdempotencyKey, Rule, check_arguments, text_rule
 from holdfast.domain.external_uris import checked_uri
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import Id, MemoryId, ResourceId, checked_id
+from holdfast.domain.ids import Id, MemoryId, ResourceId
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
@@ -21,11 +20,12 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, Pagination
+from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
 from holdfast.runtime.forget import ForgetWrite, forget_planned
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_for_store, enqueue_indexing
+from holdfast.runtime.requests import SimpleRead
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
@@ -65,13 +65,9 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
     idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        checked_text(self.name, "name", max_chars=MAX_NAME_CHARS)
+        check_arguments(self)
         if not isinstance(self.content, bytes):
             raise InvalidInput("content", f"expected bytes, got {type(self.content).__name__}")
-        if self.media_type is not None:
-            checked_text(self.media_type, "media_type", max_chars=MAX_TYPE_CHARS)
-        if self.external_uri is not None:
-            checked_uri(self.external_uri, "external_uri")
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedResource:
         sha256 = hashlib.sha256(self.content).hexdigest()
@@ -173,20 +169,14 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetResource(Read[None, Resource]):
+class GetResource(SimpleRead[Resource]):
     """Get a resource by its id. Find its text with `search`, or `list(source=resource.uri)`."""
 
     action: ClassVar[Action] = Action.GET_RESOURCE
     scope: Scope
     resource_id: Id
 
-    def __post_init__(self) -> None:
-        checked_id(self.resource_id, "resource_id")
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
-    def apply(self, reader: Reader, prepared: None) -> Resource:
+    def apply(self, reader: Reader, prepared: Core) -> Resource:
         return _get_resource(reader, self.resource_id)
 
     def record_count(self, result: Resource) -> int:
@@ -194,7 +184,7 @@ class GetResource(Read[None, Resource]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListResources(Pagination, Read[None, ResourcePage]):
+class ListResources(PageRead[ResourcePage]):
     """List resources, newest first, page by page."""
 
     action: ClassVar[Action] = Action.LIST_RESOURCES
@@ -202,20 +192,11 @@ class ListResources(Pagination, Read[None, ResourcePage]):
     limit: PageLimit = 50
     cursor: Cursor | None = None
 
-    def __post_init__(self) -> None:
-        self._check_page(MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
-    def apply(self, reader: Reader, prepared: None) -> ResourcePage:
+    def apply(self, reader: Reader, prepared: Core) -> ResourcePage:
         return ResourcePage(*self._page(reader.resources.page(self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("resources", self.scope.given())[:16]
-
-    def record_count(self, result: ResourcePage) -> int:
-        return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +209,7 @@ class DeleteResource(ForgetWrite):
     idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        checked_id(self.resource_id, "resource_id")
+        check_arguments(self)
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
