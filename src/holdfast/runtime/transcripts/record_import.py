@@ -19,6 +19,7 @@ from holdfast.domain.archive_format import (
     ArchivedTurn,
 )
 from holdfast.domain.canonical import derive_id, is_holdfast_id, transfer_id
+from holdfast.domain.field_copies import copy_fields
 from holdfast.domain.ids import MemoryId, MessageId, ResourceId, TurnId
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.resources import URI_SCHEME, Resource, resource_uri
@@ -216,18 +217,7 @@ class RecordImporter:
         resource_id = ResourceId(_target_id(archived.id, self.memories_home))
         if transaction.resources.find(resource_id) is not None:
             return Taken(known=1)
-        resource = Resource(
-            id=resource_id,
-            uri=resource_uri(archived.scope, resource_id),
-            name=archived.name,
-            media_type=archived.media_type,
-            sha256=archived.sha256,
-            bytes=archived.bytes,
-            chunks=archived.chunks,
-            external_uri=archived.external_uri,
-            scope=archived.scope,
-            recorded_at=archived.recorded_at,
-        )
+        resource = copy_fields(Resource, archived, id=resource_id, uri=resource_uri(archived.scope, resource_id))
         # Chunks are imported before their resource. If none exists, it was forgotten here; resources have no tombstone.
         if archived.chunks and not transaction.resources.chunks(resource):
             return Taken(forgotten=1)
