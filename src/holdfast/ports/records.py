@@ -178,6 +178,11 @@ class StoredMessages:
     new: frozenset[int] = frozenset()
     sequence: int | None = None
 
+    @property
+    def new_ids(self) -> tuple[MessageId, ...]:
+        found = (self.ids[index] for index in sorted(self.new))
+        return tuple(each for each in found if each is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:

@@ -9,8 +9,8 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import IdempotencyKey, text_rule
 from holdfast.domain.checks import checked_text
-from holdfast.domain.ids import JobId, MessageId, OperationId, TurnId
-from holdfast.domain.jobs import Cause, JobKind, NewJob
+from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.jobs import Cause
 from holdfast.domain.results import Added, SkippedMessage
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft, Role
@@ -19,6 +19,7 @@ from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.job_queue import enqueue_indexing
 
 MAX_SOURCE_CHARS = 256
 NewSource = Annotated[str, text_rule(MAX_SOURCE_CHARS, "NAME"), "The origin of the content, to filter and forget by."]
@@ -104,18 +105,7 @@ class Add(Write[_PreparedAdd, Added]):
             message_ids=stored.ids,
             stored=len(stored.new),
             skipped=_skipped_messages(stored),
-            jobs=self._queue_indexing(transaction, core, stored, cause),
-        )
-
-    def _queue_indexing(
-        self, transaction: Transaction, core: Core, stored: StoredMessages, cause: Cause | None
-    ) -> tuple[JobId, ...]:
-        if core.embedder.local or not stored.new:
-            return ()
-        new = [str(stored.ids[index]) for index in sorted(stored.new)]
-        return tuple(
-            self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, tuple(new[start : start + 500]), cause))
-            for start in range(0, len(new), 500)
+            jobs=() if core.embedder.local else enqueue_indexing(transaction, core, self.scope, stored.new_ids, cause),
         )
 
     def replay_state(self, result: Added) -> dict[str, Any]:
@@ -130,10 +120,8 @@ class Add(Write[_PreparedAdd, Added]):
             replayed=True,
         )
 
-    async def finish(self, core: Core, result: Added, operation_id: OperationId) -> Added:
-        if result.jobs:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: Added) -> bool:
+        return bool(result.jobs)
 
     def record_count(self, result: Added) -> int:
         return result.stored

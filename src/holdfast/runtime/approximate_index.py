@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from holdfast.domain import ids
 from holdfast.domain.access import storewide_grant
-from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import LEASE, Job, JobKind, NewJob
-from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
+from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.ports import Transaction
 from holdfast.runtime.gate import Core
+from holdfast.runtime.job_queue import enqueue, enqueue_for_store
 
 
 async def queue_due(core: Core) -> int:
@@ -23,13 +22,12 @@ async def queue_due(core: Core) -> int:
     fingerprint = core.embedder.fingerprint
     due = await core.store.read(storewide_grant(), lambda reader: reader.index.nearest_due(fingerprint, least))
 
-    def enqueue(transaction: Transaction) -> None:
+    def enqueue_builds(transaction: Transaction) -> None:
         for partition in due:
-            job = NewJob(JobKind.NEAREST, _scope_of(partition))
-            transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+            enqueue(transaction, core, NewJob(JobKind.NEAREST, _scope_of(partition)))
 
     if due:
-        await core.store.write(storewide_grant(), enqueue)
+        await core.store.write(storewide_grant(), enqueue_builds)
     return len(due)
 
 
@@ -67,5 +65,4 @@ def _publish(
         publish(transaction)
         transaction.jobs.extend(job, core.clock.now(), LEASE, total, total)
         # The scrub removes the replaced index, and blanks records in the new one that were forgotten meanwhile.
-        scrub = NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE))
-        transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), scrub, core.clock.now())
+        enqueue_for_store(transaction, core, JobKind.SCRUB)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action
 from holdfast.domain.arguments import GROUP, whole_number
 from holdfast.domain.checks import checked_flag, checked_whole
 from holdfast.domain.results import Browsed
@@ -13,14 +13,15 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import Order, SearchOptions
 from holdfast.ports import Reader
 from holdfast.runtime.cursors import MAX_PAGE, PageLimit
-from holdfast.runtime.gate import Core, Read
+from holdfast.runtime.gate import Core
+from holdfast.runtime.requests import SimpleRead
 from holdfast.runtime.search import check_options
 
 MAX_OFFSET = 10**12
 
 
 @dataclass(frozen=True, slots=True)
-class Browse(Read[Core, Browsed]):
+class Browse(SimpleRead[Browsed]):
     """List by the time of `said` or `recorded` from any offset, with the total.
 
     Only the filters of `wanted` apply, not its ranking options. New records shift offsets; `list` with its cursor
@@ -40,9 +41,6 @@ class Browse(Read[Core, Browsed]):
         checked_flag(self.ascending, "ascending")
         checked_whole(self.offset, "offset", 0, MAX_OFFSET)
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
 
     def apply(self, reader: Reader, prepared: Core) -> Browsed:
         numbers = prepared.searcher.browse(reader.index, self.scope, self.wanted, self.order)

@@ -8,9 +8,11 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Protocol, TypeVar
 
-from holdfast.domain.arguments import whole_number
-from holdfast.domain.checks import checked_text, checked_whole
+from holdfast.domain.access import Grant
+from holdfast.domain.arguments import check_arguments, whole_number
+from holdfast.domain.checks import checked_text
 from holdfast.errors import InvalidCursor, InvalidText
+from holdfast.runtime.requests import Core, Read
 
 
 class _HasId(Protocol):
@@ -19,6 +21,7 @@ class _HasId(Protocol):
 
 
 N = TypeVar("N", bound=_HasId)
+R = TypeVar("R")
 MAX_PAGE = 1_000
 Cursor = Annotated[str, "The `next_cursor` of the previous page."]
 PageLimit = Annotated[int, whole_number(1, MAX_PAGE), "At most N."]
@@ -35,10 +38,6 @@ class Pagination:
         """Identifies the query: a cursor is only valid for the same one."""
         raise NotImplementedError
 
-    def _check_page(self, most: int) -> None:
-        checked_whole(self.limit, "limit", 1, most)
-        self._before()
-
     def _before(self) -> str | None:
         """The position where the previous page ended; None for the first page."""
         return None if self.cursor is None else decode_cursor(self.cursor, self._query())
@@ -46,7 +45,27 @@ class Pagination:
     def _page(self, rows: Sequence[N]) -> tuple[tuple[N, ...], str | None]:
         items = tuple(rows[: self.limit])
         more = len(rows) > self.limit
-        return items, encode_cursor(self._query(), items[-1].id) if more else None
+        return items, encode_cursor(self._query(), self._position(items[-1].id)) if more else None
+
+    def _position(self, last_id: str) -> str:
+        """The position of a page's last item in the query."""
+        return last_id
+
+
+class PageRead(Pagination, Read[Core, R]):
+    """A read of one page with nothing slow to prepare. Its arguments obey the rules that they declare."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_arguments(self)
+        self._before()
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+    def record_count(self, result: R) -> int:
+        return len(result.items)  # type: ignore[attr-defined]
 
 
 def encode_cursor(query: str, last: str) -> str:

@@ -7,32 +7,27 @@ from typing import Any, ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import IdempotencyKey
-from holdfast.domain.ids import JobId, OperationId
-from holdfast.domain.jobs import Cause, JobKind, NewJob
+from holdfast.domain.ids import JobId
+from holdfast.domain.jobs import Cause, JobKind
 from holdfast.domain.results import Flushed
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
 from holdfast.ports import Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
+from holdfast.runtime.job_queue import enqueue_batches
 
 _MESSAGES_PER_JOB = 200
 
 
 def seal_conversation(
-    verb: Write[Any, Any], transaction: Transaction, core: Core, thread: Scope, cause: Cause | None = None
+    transaction: Transaction, core: Core, thread: Scope, cause: Cause | None = None
 ) -> tuple[int, tuple[JobId, ...]]:
     """Seal a conversation in a verb's transaction. Return the number of messages and the queued extraction jobs."""
     unsealed = transaction.transcripts.unsealed_messages(thread)
     transaction.transcripts.seal(thread)
-    return len(unsealed), tuple(
-        verb.enqueue(
-            transaction,
-            core,
-            NewJob(JobKind.EXTRACT, thread, tuple(unsealed[start : start + _MESSAGES_PER_JOB]), cause),
-        )
-        for start in range(0, len(unsealed), _MESSAGES_PER_JOB)
-    )
+    jobs = enqueue_batches(transaction, core, JobKind.EXTRACT, thread, unsealed, _MESSAGES_PER_JOB, cause)
+    return len(unsealed), jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,7 @@ class Flush(Write[Core, Flushed]):
         return core
 
     def apply(self, transaction: Transaction, prepared: Core) -> Flushed:
-        messages, jobs = seal_conversation(self, transaction, prepared, self.scope)
+        messages, jobs = seal_conversation(transaction, prepared, self.scope)
         return Flushed(self.scope.conversation or "", messages, jobs)
 
     def replay_state(self, result: Flushed) -> dict[str, Any]:
@@ -63,10 +58,8 @@ class Flush(Write[Core, Flushed]):
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Flushed:
         return Flushed(self.scope.conversation or "", kept["messages"], tuple(kept["jobs"]), replayed=True)
 
-    async def finish(self, core: Core, result: Flushed, operation_id: OperationId) -> Flushed:
-        if result.jobs:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: Flushed) -> bool:
+        return bool(result.jobs)
 
     def record_count(self, result: Flushed) -> int:
         return result.messages

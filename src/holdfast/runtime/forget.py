@@ -8,21 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, Grant, authorize
-from holdfast.domain.arguments import GROUP, IdempotencyKey
+from holdfast.domain.arguments import GROUP, IdempotencyKey, check_arguments
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import Id, OperationId, checked_id
-from holdfast.domain.jobs import JobKind, NewJob
-from holdfast.domain.scope import EVERYWHERE, Partition, PartitionKind, Scope
+from holdfast.domain.ids import Id, OperationId
+from holdfast.domain.jobs import JobKind
+from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdated, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import ForgetPlan, Reader, Transaction
 from holdfast.runtime.gate import Core, Read, Write
-from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
+from holdfast.runtime.job_queue import enqueue_for_store
+from holdfast.runtime.revisions import ExpectedRevision, require_revision
 
 _SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
 _NOT_YET = OperationId("")  # set by the gate after the commit
+_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources")
 
 
 async def _other_owners(core: Core, grant: Grant) -> tuple[Partition, ...]:
@@ -95,8 +97,33 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
         return result.messages + result.memories
 
 
+class ForgetWrite(Write[Any, ForgetReceipt]):
+    """Common base of the verbs that forget and return a receipt."""
+
+    __slots__ = ()
+
+    def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
+        return {name: getattr(result, name) for name in _COUNTED} | {"forgotten_at": to_micros(result.forgotten_at)}
+
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
+        """Rebuild a receipt from its replay state; `scrubbed` is determined again."""
+        return ForgetReceipt(
+            operation_id=_NOT_YET,
+            scrubbed=False,
+            forgotten_at=from_micros(kept["forgotten_at"]),
+            replayed=True,
+            **{name: kept[name] for name in _COUNTED},
+        )
+
+    async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
+        return await finish_receipt(core, result, operation_id)
+
+    def record_count(self, result: ForgetReceipt) -> int:
+        return result.tombstones
+
+
 @dataclass(frozen=True, slots=True)
-class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
+class Forget(ForgetWrite):
     """Forget permanently: some ids, or a whole source, conversation or subject.
 
     A conversation belongs to a subject or an agent. If the scope names neither, only a conversation that belongs to
@@ -112,9 +139,7 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
     expected_revision: ExpectedRevision | None = None
 
     def __post_init__(self) -> None:
-        if self.token is not None:
-            checked_id(self.token, "token")
-        validate_expected_revision(self.expected_revision)
+        check_arguments(self)
         if self.expected_revision is not None and len(self.target.ids) != 1:
             raise InvalidInput("expected_revision", "applies to one record; give exactly one id")
 
@@ -129,29 +154,17 @@ class Forget(Write[tuple[Core, tuple[Partition, ...]], ForgetReceipt]):
         for record_id in self.target.ids if self.expected_revision is not None else ():
             if (current := transaction.records.find(record_id)) is not None:
                 require_revision(current[1], self.expected_revision)
-        return forget_planned(self, transaction, core, found)
-
-    def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
-        return receipt_to_json(result)
-
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
-        return receipt_from_json(kept)
-
-    async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-        return await finish_receipt(core, result, operation_id)
-
-    def record_count(self, result: ForgetReceipt) -> int:
-        return result.tombstones
+        return forget_planned(transaction, core, found)
 
 
-def forget_planned(verb: Write[Any, Any], transaction: Transaction, core: Core, found: ForgetPlan) -> ForgetReceipt:
+def forget_planned(transaction: Transaction, core: Core, found: ForgetPlan) -> ForgetReceipt:
     """Delete the planned records in the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")
     tombstones, remaining = transaction.records.forget(found, now)
     reach("forget.after")
     # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
-    verb.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+    enqueue_for_store(transaction, core, JobKind.SCRUB)
     return ForgetReceipt(
         operation_id=_NOT_YET,
         messages=len(found.message_ids),
@@ -181,21 +194,3 @@ async def scrub_store(core: Core) -> bool:
         log.warning("the deleted bytes are still in the write-ahead log: %s", error)
         return False
     return scrubbed_now
-
-
-_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources")
-
-
-def receipt_to_json(receipt: ForgetReceipt) -> dict[str, Any]:
-    return {name: getattr(receipt, name) for name in _COUNTED} | {"forgotten_at": to_micros(receipt.forgotten_at)}
-
-
-def receipt_from_json(kept: dict[str, Any]) -> ForgetReceipt:
-    """Rebuild a receipt from its replay state; `scrubbed` is determined again."""
-    return ForgetReceipt(
-        operation_id=_NOT_YET,
-        scrubbed=False,
-        forgotten_at=from_micros(kept["forgotten_at"]),
-        replayed=True,
-        **{name: kept[name] for name in _COUNTED},
-    )

@@ -5,31 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
-from holdfast.domain.access import Action, Grant
+from holdfast.domain.access import Action
 from holdfast.domain.arguments import GROUP
-from holdfast.domain.checks import checked_flag, checked_whole
-from holdfast.domain.ids import Id, checked_id
+from holdfast.domain.ids import Id
 from holdfast.domain.memory import OPEN_PLANES
 from holdfast.domain.results import Page, Record
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import AsOf
 from holdfast.errors import NotFound
 from holdfast.ports import ListFilter, Reader
-from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, decode_cursor, encode_cursor
-from holdfast.runtime.gate import Core, Read
+from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
+from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.search import check_names
-
-
-class _NothingToPrepare:
-    """A verb that has nothing slow to prepare."""
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
+from holdfast.runtime.requests import SimpleRead
 
 
 @dataclass(frozen=True, slots=True)
-class Get(_NothingToPrepare, Read[None, Record]):
+class Get(SimpleRead[Record]):
     """Get a memory or message by its id."""
 
     action: ClassVar[Action] = Action.GET
@@ -37,10 +29,7 @@ class Get(_NothingToPrepare, Read[None, Record]):
     record_id: Id
     as_of: AsOf | None = None
 
-    def __post_init__(self) -> None:
-        checked_id(self.record_id, "record_id")
-
-    def apply(self, reader: Reader, prepared: None) -> Record:
+    def apply(self, reader: Reader, prepared: Core) -> Record:
         found = reader.records.find(self.record_id, self.as_of)
         if found is None:
             when = f" as of {self.as_of:%Y-%m-%d %H:%M:%S}" if self.as_of else ""
@@ -52,7 +41,7 @@ class Get(_NothingToPrepare, Read[None, Record]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetHistory(_NothingToPrepare, Read[None, tuple[Record, ...]]):
+class GetHistory(SimpleRead[tuple[Record, ...]]):
     """List every revision of a memory, oldest first, after the message that it replaced, if any.
 
     That message's id gives the same result.
@@ -62,10 +51,7 @@ class GetHistory(_NothingToPrepare, Read[None, tuple[Record, ...]]):
     scope: Scope
     record_id: Id
 
-    def __post_init__(self) -> None:
-        checked_id(self.record_id, "record_id")
-
-    def apply(self, reader: Reader, prepared: None) -> tuple[Record, ...]:
+    def apply(self, reader: Reader, prepared: Core) -> tuple[Record, ...]:
         found = reader.records.revisions(self.record_id)
         if not found:
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
@@ -76,7 +62,7 @@ class GetHistory(_NothingToPrepare, Read[None, tuple[Record, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class List(_NothingToPrepare, Read[None, Page]):
+class List(PageRead[Page]):
     """List memories and messages, newest first, page by page. A cursor is valid for the same scope and filter."""
 
     action: ClassVar[Action] = Action.LIST
@@ -85,25 +71,17 @@ class List(_NothingToPrepare, Read[None, Page]):
     limit: PageLimit = 50
     cursor: Cursor | None = None
 
-    def __post_init__(self) -> None:
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
-        check_names(sender=self.wanted.sender, source=self.wanted.source)
-        checked_flag(self.wanted.unsealed, "unsealed")
-        if self.cursor is not None:
-            decode_cursor(self.cursor, self.query_digest())
-
-    def apply(self, reader: Reader, prepared: None) -> Page:
+    def apply(self, reader: Reader, prepared: Core) -> Page:
         record_filter = self.wanted
         if record_filter.planes is None:
             record_filter = replace(record_filter, planes=OPEN_PLANES)
-        before = None if self.cursor is None else decode_cursor(self.cursor, self.query_digest())
-        rows = reader.records.page(record_filter, before, self.limit + 1)
-        items = tuple(rows[: self.limit])
-        more = len(rows) > self.limit
-        return Page(items, encode_cursor(self.query_digest(), items[-1].id.partition("_")[2]) if more else None)
+        return Page(*self._page(reader.records.page(record_filter, self._before(), self.limit + 1)))
 
-    def record_count(self, result: Page) -> int:
-        return len(result.items)
+    def _position(self, last_id: str) -> str:
+        return last_id.partition("_")[2]
+
+    def _query(self) -> str:
+        return self.query_digest()
 
     def query_digest(self) -> str:
         """Identifies the query that a cursor belongs to."""

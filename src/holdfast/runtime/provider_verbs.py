@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.contract import MAX_PAGE
+from holdfast.domain.contract import PageLimit
 from holdfast.domain.contract_records import decode_metadata, matches_metadata
 from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
@@ -28,12 +28,14 @@ from holdfast.errors import Conflict, DuplicateId, IdempotencyConflict, InvalidI
 from holdfast.ports import ListFilter, NewRevision, Reader, Transaction
 from holdfast.runtime.activity_events import activity_event
 from holdfast.runtime.add import Add
-from holdfast.runtime.cursors import Pagination, encode_cursor
+from holdfast.runtime.cursors import PageRead, encode_cursor
 from holdfast.runtime.flush import seal_conversation
 from holdfast.runtime.forget import finish_receipt, forget_planned
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.job_queue import enqueue
 from holdfast.runtime.remember import PreparedText, Remember, prepare_texts, time_after
+from holdfast.runtime.requests import SimpleRead
 
 # Maximum number of records one page scans when few of them match.
 _MOST_LOOKED_AT = 4_000
@@ -63,21 +65,18 @@ class ForgetOutcome:
 _USED = "idempotency_id: was used for another text; use a new id for each capture"
 
 
-def _to_replay_state(result: StoredRecords) -> dict[str, Any]:
-    return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
-
-
-def _from_replay_state(kept: dict[str, Any]) -> StoredRecords:
-    return StoredRecords(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
-
-
 class _CaptureWrite(Write[Any, StoredRecords]):
     __slots__ = ()
 
-    async def finish(self, core: Core, result: StoredRecords, operation_id: OperationId) -> StoredRecords:
-        if result.jobs:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: StoredRecords) -> bool:
+        return bool(result.jobs)
+
+    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
+        return {"record_ids": list(result.record_ids), "at": to_micros(result.at)}
+
+    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
+        """Return the first result, whatever happened to the records since; its jobs were queued the first time."""
+        return StoredRecords(tuple(kept["record_ids"]), 0, from_micros(kept["at"]))
 
     def record_count(self, result: StoredRecords) -> int:
         return result.written
@@ -118,19 +117,12 @@ class KeepResidue(_CaptureWrite):
             raise IdempotencyConflict(_USED) from None
         jobs = added.jobs
         if added.stored:
-            jobs = (*jobs, *seal_conversation(self, transaction, core, self.scope.thread, self.cause)[1])
+            jobs = (*jobs, *seal_conversation(transaction, core, self.scope.thread, self.cause)[1])
         message_ids = tuple(str(found) for found in added.message_ids if found is not None)
         return StoredRecords(message_ids, added.stored, core.clock.now(), jobs)
 
     def digest(self) -> str:
         return digest_of(self.action, self.scope.given(), self.source, str(self.draft))
-
-    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
-        return _to_replay_state(result)
-
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
-        """Return the first result, whatever happened to the message since; its jobs were queued the first time."""
-        return _from_replay_state(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +170,12 @@ class PutRecords(_CaptureWrite):
         new = tuple(dict.fromkeys(memory_id for memory_id, written in results if written))
         jobs: tuple[JobId, ...] = ()
         if new and not core.embedder.local:
-            jobs = (self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new, self.cause)),)
+            jobs = (enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, new, self.cause)),)
         return StoredRecords(tuple(memory_id for memory_id, _ in results), len(new), prepared[0].now, jobs)
 
     def digest(self) -> str:
         records = [[each.text, dict(each.metadata), each.slot, each.once] for each in self.records]
         return digest_of(self.action, self.scope.given(), records, self.source)
-
-    def replay_state(self, result: StoredRecords) -> dict[str, Any]:
-        return _to_replay_state(result)
-
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> StoredRecords:
-        """Return the first result. Later writes stay, and forgotten records stay forgotten."""
-        return _from_replay_state(kept)
 
     def _put(self, transaction: Transaction, record: PutRecord, prepared: PreparedText) -> tuple[str, bool]:
         """Return the memory's id, and whether anything was written."""
@@ -236,7 +221,7 @@ class ForgetByIds(Write[Core, ForgetOutcome]):
         missing = tuple(each for each in self.record_ids if each not in found_ids)
         if not gone:
             return ForgetOutcome((), missing)
-        return ForgetOutcome(gone, missing, forget_planned(self, transaction, prepared, found))
+        return ForgetOutcome(gone, missing, forget_planned(transaction, prepared, found))
 
     async def finish(self, core: Core, result: ForgetOutcome, operation_id: OperationId) -> ForgetOutcome:
         if result.receipt is None:
@@ -257,7 +242,7 @@ class ForgetByIds(Write[Core, ForgetOutcome]):
 
 
 @dataclass(frozen=True, slots=True)
-class PageRecords(Pagination, Read[None, Page]):
+class PageRecords(PageRead[Page]):
     """Accepted records, newest first, whose capture metadata matches `noted`.
 
     If few match, a page may hold fewer than `limit` records and still not be the last.
@@ -266,16 +251,10 @@ class PageRecords(Pagination, Read[None, Page]):
     action: ClassVar[Action] = Action.LIST
     scope: Scope
     noted: Mapping[str, Any] = field(default_factory=dict)
-    limit: int = 50
+    limit: PageLimit = 50
     cursor: str | None = None
 
-    def __post_init__(self) -> None:
-        self._check_page(MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
-    def apply(self, reader: Reader, prepared: None) -> Page:
+    def apply(self, reader: Reader, prepared: Core) -> Page:
         before = self._before()
         found: list[Record] = []
         step = max(_STEP, self.limit + 1) if self.noted else self.limit + 1
@@ -299,9 +278,6 @@ class PageRecords(Pagination, Read[None, Page]):
     def _query(self) -> str:
         return digest_of(self.scope.given(), dict(self.noted))[:16]
 
-    def record_count(self, result: Page) -> int:
-        return len(result.items)
-
 
 _LISTED = ListFilter(planes=OPEN_PLANES, status=Status.ACCEPTED)
 
@@ -311,14 +287,11 @@ def _cursor_position(record: Record) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadProfile(Read[Core, tuple[MemoryRecord, ...]]):
+class ReadProfile(SimpleRead[tuple[MemoryRecord, ...]]):
     """The profile of the scope's owner: accepted long-term memories that are valid now, most trusted first."""
 
     action: ClassVar[Action] = Action.PROFILE
     scope: Scope
-
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
 
     def apply(self, reader: Reader, prepared: Core) -> tuple[MemoryRecord, ...]:
         record_filter = ListFilter(
@@ -342,19 +315,13 @@ class ReadProfile(Read[Core, tuple[MemoryRecord, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class PageJobs(Pagination, Read[Core, JobPage]):
+class PageJobs(PageRead[JobPage]):
     """Extraction and maintenance jobs of the scope, newest first."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
     cursor: str | None = None
-    limit: int = 50
-
-    def __post_init__(self) -> None:
-        self._check_page(MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
+    limit: PageLimit = 50
 
     def apply(self, reader: Reader, prepared: Core) -> JobPage:
         job_filter = JobFilter(kinds=_LEARNING)
@@ -362,9 +329,6 @@ class PageJobs(Pagination, Read[Core, JobPage]):
 
     def _query(self) -> str:
         return digest_of("jobs", self.scope.given())[:16]
-
-    def record_count(self, result: JobPage) -> int:
-        return len(result.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,9 +358,8 @@ class RetryExtraction(Write[tuple[Core, Grant], Job]):
         )
         return retried
 
-    async def finish(self, core: Core, result: Job, operation_id: OperationId) -> Job:
-        core.wake()
-        return result
+    def has_work(self, core: Core, result: Job) -> bool:
+        return True
 
     def record_count(self, result: Job) -> int:
         return 1

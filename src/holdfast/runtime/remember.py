@@ -11,8 +11,7 @@ from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.arguments import GROUP, IdempotencyKey, text_rule
 from holdfast.domain.checks import MAX_TEXT_CHARS, check_metadata, checked_flag, checked_text
-from holdfast.domain.ids import MemoryId, MessageId, OperationId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.ids import MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.results import Record, RememberResult
 from holdfast.domain.scope import Scope
@@ -23,6 +22,7 @@ from holdfast.runtime import indexing
 from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.job_queue import enqueue_indexing
 from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
 
 MAX_REASON_CHARS = 1_000
@@ -62,12 +62,10 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 
     def _queue_indexing(self, transaction: Transaction, prepared: PreparedText, scope: Scope, memory_id: str) -> None:
         if not prepared.core.embedder.local:
-            self.enqueue(transaction, prepared.core, NewJob(JobKind.INDEX, scope, (memory_id,)))
+            enqueue_indexing(transaction, prepared.core, scope, (memory_id,))
 
-    async def finish(self, core: Core, result: RememberResult, operation_id: OperationId) -> RememberResult:
-        if not core.embedder.local:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: RememberResult) -> bool:
+        return not core.embedder.local
 
     def record_count(self, result: RememberResult) -> int:
         return 0 if result.replayed else 1

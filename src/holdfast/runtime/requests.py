@@ -10,11 +10,10 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.arguments import check_arguments
 from holdfast.domain.contract import Usage
-from holdfast.domain.ids import JobId, OperationId
-from holdfast.domain.jobs import NewJob
+from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.ports import (
@@ -111,6 +110,18 @@ class Read(Request[P, R]):
         return ()
 
 
+class SimpleRead(Read[Core, R]):
+    """A read with nothing slow to prepare. Its arguments obey the rules that they declare."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_arguments(self)
+
+    async def prepare(self, core: Core, grant: Grant) -> Core:
+        return core
+
+
 class Write(Request[P, R]):
     """A request that changes the store."""
 
@@ -119,7 +130,13 @@ class Write(Request[P, R]):
 
     async def finish(self, core: Core, result: R, operation_id: OperationId) -> R:
         """Run after the commit, with the id of the call's operation row."""
+        if self.has_work(core, result):
+            core.wake()
         return result
+
+    def has_work(self, core: Core, result: R) -> bool:
+        """True if it queued jobs that a worker should start now."""
+        return False
 
     def written_ids(self, result: R) -> Sequence[str]:
         """The ids of the records it wrote, for the operation row of the outer call if it ran nested."""
@@ -136,10 +153,6 @@ class Write(Request[P, R]):
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> R:
         """Rebuild the result from the stored replay state."""
         raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
-
-    def enqueue(self, transaction: Transaction, core: Core, job: NewJob) -> JobId:
-        """Queue a job that this write causes, in the same commit."""
-        return transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
 
 
 class CompositeRequest(Request[None, R]):

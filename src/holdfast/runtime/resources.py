@@ -9,26 +9,26 @@ from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule
-from holdfast.domain.checks import checked_text
+from holdfast.domain.arguments import IdempotencyKey, Rule, check_arguments, text_rule
 from holdfast.domain.external_uris import checked_uri
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
-from holdfast.domain.ids import Id, MemoryId, OperationId, ResourceId, checked_id
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.ids import Id, MemoryId, ResourceId
+from holdfast.domain.jobs import JobKind
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
-from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, Pagination
-from holdfast.runtime.forget import finish_receipt, forget_planned, receipt_from_json, receipt_to_json
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
+from holdfast.runtime.forget import ForgetWrite, forget_planned
+from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
+from holdfast.runtime.job_queue import enqueue_for_store, enqueue_indexing
+from holdfast.runtime.requests import SimpleRead
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
-_CHUNKS_PER_JOB = 500
 _NOTHING = ForgetPlan(
     fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
 )
@@ -65,13 +65,9 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
     idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        checked_text(self.name, "name", max_chars=MAX_NAME_CHARS)
+        check_arguments(self)
         if not isinstance(self.content, bytes):
             raise InvalidInput("content", f"expected bytes, got {type(self.content).__name__}")
-        if self.media_type is not None:
-            checked_text(self.media_type, "media_type", max_chars=MAX_TYPE_CHARS)
-        if self.external_uri is not None:
-            checked_uri(self.external_uri, "external_uri")
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedResource:
         sha256 = hashlib.sha256(self.content).hexdigest()
@@ -100,10 +96,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         ]
         transaction.resources.add(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
         if not core.embedder.local:
-            chunk_ids = [chunk.id for chunk in chunks]
-            for start in range(0, len(chunk_ids), _CHUNKS_PER_JOB):
-                batch = tuple(chunk_ids[start : start + _CHUNKS_PER_JOB])
-                self.enqueue(transaction, core, NewJob(JobKind.INDEX, self.scope, batch))
+            enqueue_indexing(transaction, core, self.scope, [chunk.id for chunk in chunks])
         return ResourceAdded(resource)
 
     def _find_stored(self, reader: Reader, sha256: str) -> Resource | None:
@@ -116,7 +109,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         """Remove the remaining chunks of the same file, so that none is stored twice."""
         remaining = replace(_NOTHING, memory_ids=tuple(transaction.resources.chunks(stored)), resource_ids=(stored.id,))
         transaction.records.forget(remaining, core.clock.now())
-        self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+        enqueue_for_store(transaction, core, JobKind.SCRUB)
 
     def _resource(self, prepared: _PreparedResource, document: Document) -> Resource:
         resource_id = ResourceId(prepared.core.ids.new(ids.RESOURCE))
@@ -168,30 +161,22 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
             raise NotFound("the resource that this idempotency_key made has been forgotten")
         return ResourceAdded(found, kept["reused"])
 
-    async def finish(self, core: Core, result: ResourceAdded, operation_id: OperationId) -> ResourceAdded:
-        if not result.reused:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: ResourceAdded) -> bool:
+        return not result.reused
 
     def record_count(self, result: ResourceAdded) -> int:
         return 0 if result.reused else result.resource.chunks
 
 
 @dataclass(frozen=True, slots=True)
-class GetResource(Read[None, Resource]):
+class GetResource(SimpleRead[Resource]):
     """Get a resource by its id. Find its text with `search`, or `list(source=resource.uri)`."""
 
     action: ClassVar[Action] = Action.GET_RESOURCE
     scope: Scope
     resource_id: Id
 
-    def __post_init__(self) -> None:
-        checked_id(self.resource_id, "resource_id")
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
-    def apply(self, reader: Reader, prepared: None) -> Resource:
+    def apply(self, reader: Reader, prepared: Core) -> Resource:
         return _get_resource(reader, self.resource_id)
 
     def record_count(self, result: Resource) -> int:
@@ -199,7 +184,7 @@ class GetResource(Read[None, Resource]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListResources(Pagination, Read[None, ResourcePage]):
+class ListResources(PageRead[ResourcePage]):
     """List resources, newest first, page by page."""
 
     action: ClassVar[Action] = Action.LIST_RESOURCES
@@ -207,24 +192,15 @@ class ListResources(Pagination, Read[None, ResourcePage]):
     limit: PageLimit = 50
     cursor: Cursor | None = None
 
-    def __post_init__(self) -> None:
-        self._check_page(MAX_PAGE)
-
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
-    def apply(self, reader: Reader, prepared: None) -> ResourcePage:
+    def apply(self, reader: Reader, prepared: Core) -> ResourcePage:
         return ResourcePage(*self._page(reader.resources.page(self._before(), self.limit + 1)))
 
     def _query(self) -> str:
         return digest_of("resources", self.scope.given())[:16]
 
-    def record_count(self, result: ResourcePage) -> int:
-        return len(result.items)
-
 
 @dataclass(frozen=True, slots=True)
-class DeleteResource(Write[Core, ForgetReceipt]):
+class DeleteResource(ForgetWrite):
     """Forget a resource permanently, with all its chunks."""
 
     action: ClassVar[Action] = Action.DELETE_RESOURCE
@@ -233,7 +209,7 @@ class DeleteResource(Write[Core, ForgetReceipt]):
     idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
-        checked_id(self.resource_id, "resource_id")
+        check_arguments(self)
 
     async def prepare(self, core: Core, grant: Grant) -> Core:
         return core
@@ -241,19 +217,7 @@ class DeleteResource(Write[Core, ForgetReceipt]):
     def apply(self, transaction: Transaction, prepared: Core) -> ForgetReceipt:
         found = _get_resource(transaction, self.resource_id)
         doomed = transaction.records.plan_forget(ForgetTarget(source=found.uri))
-        return forget_planned(self, transaction, prepared, doomed)
-
-    def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
-        return receipt_to_json(result)
-
-    def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
-        return receipt_from_json(kept)
-
-    async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-        return await finish_receipt(core, result, operation_id)
-
-    def record_count(self, result: ForgetReceipt) -> int:
-        return result.tombstones
+        return forget_planned(transaction, prepared, doomed)
 
 
 def _get_resource(reader: Reader, resource_id: str) -> Resource:

@@ -90,7 +90,10 @@ def check_query(query: str, wanted: SearchOptions, places: str = "top_k") -> Non
 
 def check_options(wanted: SearchOptions, places: str = "top_k") -> None:
     checked_whole(wanted.top_k, places, 1, MAX_TOP_K)
-    check_names(sender=wanted.sender, source=wanted.source)
+    for name in ("sender", "source"):
+        # There is no length limit: an unknown name just finds nothing.
+        if (value := getattr(wanted, name)) is not None:
+            checked_text(value, name)
     if wanted.min_score is not None:
         checked_real(wanted.min_score, "min_score")
     if wanted.radius is not None:
@@ -99,13 +102,6 @@ def check_options(wanted: SearchOptions, places: str = "top_k") -> None:
             raise InvalidInput("radius", "needs vectors, which the method keyword does not use; choose another method")
     if wanted.condition is not None:
         checked_condition(wanted.condition)
-
-
-def check_names(**given: str | None) -> None:
-    """Validate names to filter by. There is no length limit: an unknown name just finds nothing."""
-    for field_name, value in given.items():
-        if value is not None:
-            checked_text(value, field_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,24 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, cast
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import OperationId
-from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.jobs import Job, JobKind, JobStatus
 from holdfast.domain.results import RebuildResult, Stats, Verification
-from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.scope import Scope
 from holdfast.ports import Reader, Transaction
 from holdfast.ports.models import AbsentEmbedder
-from holdfast.runtime.cursors import MAX_PAGE, PageLimit
+from holdfast.runtime.cursors import PageLimit
 from holdfast.runtime.gate import Core, Read, Write
-
-
-class _WithCore:
-    async def prepare(self, core: Core, grant: Grant) -> Core:
-        return core
+from holdfast.runtime.job_queue import enqueue_for_store
+from holdfast.runtime.requests import SimpleRead
 
 
 @dataclass(frozen=True, slots=True)
-class GetStats(_WithCore, Read[Core, Stats]):
+class GetStats(SimpleRead[Stats]):
     """Count the records and jobs of a scope."""
 
     action: ClassVar[Action] = Action.STATS
@@ -36,16 +32,13 @@ class GetStats(_WithCore, Read[Core, Stats]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
+class ListJobs(SimpleRead[tuple[Job, ...]]):
     """List background jobs, newest first, with their progress: one row per attempt. `space="*"` lists all."""
 
     action: ClassVar[Action] = Action.JOBS
     scope: Scope
     status: Annotated[JobStatus | None, "Jobs of this status."] = None
     limit: PageLimit = 100
-
-    def __post_init__(self) -> None:
-        checked_whole(self.limit, "limit", 1, MAX_PAGE)
 
     def apply(self, reader: Reader, prepared: Core) -> tuple[Job, ...]:
         return tuple(reader.jobs.newest(self.status, self.limit))
@@ -55,7 +48,7 @@ class ListJobs(_WithCore, Read[Core, tuple[Job, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Verify(_WithCore, Read[Core, Verification]):
+class Verify(SimpleRead[Verification]):
     """Check the whole store for damage: the file, and the consistency of its tables."""
 
     action: ClassVar[Action] = Action.VERIFY
@@ -81,7 +74,7 @@ class Rebuild(Write[Core, RebuildResult]):
 
     def apply(self, transaction: Transaction, prepared: Core) -> RebuildResult:
         records = transaction.index.mark_stale()
-        self.enqueue(transaction, prepared, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
+        enqueue_for_store(transaction, prepared, JobKind.REEMBED)
         return RebuildResult(records, records)
 
     async def finish(self, core: Core, result: RebuildResult, operation_id: OperationId) -> RebuildResult:

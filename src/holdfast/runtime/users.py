@@ -12,9 +12,8 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, ActorKind, ActorRole, Grant
-from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule
-from holdfast.domain.checks import checked_text
-from holdfast.domain.scope import EVERYWHERE, Part, Scope, check_part
+from holdfast.domain.arguments import IdempotencyKey, Rule, check_arguments, text_rule
+from holdfast.domain.scope import EVERYWHERE, Part, Scope
 from holdfast.domain.users import (
     KEY_PREFIXES,
     ROLES,
@@ -29,8 +28,8 @@ from holdfast.domain.users import (
 )
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import MAX_PAGE, Cursor, PageLimit, Pagination
-from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
+from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 
 _KEY_BYTES = 32
@@ -78,10 +77,8 @@ class CreateUser(Write[_NewKey, Issued]):
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
-        check_part("user_id", self.user_id)
-        if self.presented_key is not None:
-            checked_text(self.presented_key, "presented_key", max_chars=_MAX_KEY_CHARS)
-        checked_role(checked_kind(self.kind), self.role)
+        check_arguments(self)
+        checked_role(self.kind, self.role)
         checked_subjects(self.kind, self.subjects)
 
     async def prepare(self, core: Core, grant: Grant) -> _NewKey:
@@ -124,7 +121,8 @@ class CreateUser(Write[_NewKey, Issued]):
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> Issued:
         """Return the user as it is now, without the key: that is returned only once."""
-        return Issued(_get_user(transaction, self.kind, self.user_id), None, kept["created"], kept["rotated"])
+        user, _ = _find_user(transaction, self.kind, self.user_id)
+        return Issued(user, None, kept["created"], kept["rotated"])
 
     def record_count(self, result: Issued) -> int:
         return int(result.created or result.rotated)
@@ -142,18 +140,14 @@ class RevokeUser(Write[datetime, User]):
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
-        check_part("user_id", self.user_id)
-        checked_kind(self.kind)
+        check_arguments(self)
 
     async def prepare(self, core: Core, grant: Grant) -> datetime:
         require_manager(grant.actor, self.kind, self.user_id, new=False)
         return core.clock.now()
 
     def apply(self, transaction: Transaction, prepared: datetime) -> User:
-        found = transaction.users.find(self.user_id, self.kind)
-        if found is None:
-            raise _no_such_user(self.kind, self.user_id)
-        user, digest = found
+        user, digest = _find_user(transaction, self.kind, self.user_id)
         if user.revoked_at is None:
             user = replace(user, revoked_at=prepared)
             transaction.users.put(user, digest)
@@ -163,14 +157,14 @@ class RevokeUser(Write[datetime, User]):
         return {}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> User:
-        return _get_user(transaction, self.kind, self.user_id)
+        return _find_user(transaction, self.kind, self.user_id)[0]
 
     def record_count(self, result: User) -> int:
         return 1
 
 
 @dataclass(frozen=True, slots=True)
-class ListUsers(Pagination, Read[None, UserPage]):
+class ListUsers(PageRead[UserPage]):
     """List a space's users, agents or operators by id, page by page, including revoked ones."""
 
     action: ClassVar[Action] = Action.LIST_USERS
@@ -181,28 +175,22 @@ class ListUsers(Pagination, Read[None, UserPage]):
 
     def __post_init__(self) -> None:
         _check_space(self.scope)
-        checked_kind(self.kind)
-        self._check_page(MAX_PAGE)
+        PageRead.__post_init__(self)
 
-    async def prepare(self, core: Core, grant: Grant) -> None:
-        return None
-
-    def apply(self, reader: Reader, prepared: None) -> UserPage:
+    def apply(self, reader: Reader, prepared: Core) -> UserPage:
         return UserPage(*self._page(reader.users.page(self._before(), self.limit + 1, self.kind)))
 
     def _query(self) -> str:
         of_others = () if self.kind is ActorKind.USER else (self.kind,)
         return digest_of("users", self.scope.space, *of_others)[:16]
 
-    def record_count(self, result: UserPage) -> int:
-        return len(result.items)
 
-
-def _get_user(transaction: Transaction, kind: ActorKind, user_id: str) -> User:
+def _find_user(transaction: Transaction, kind: ActorKind, user_id: str) -> tuple[User, bytes]:
+    """Return a user and the digest of its key."""
     found = transaction.users.find(user_id, kind)
     if found is None:
         raise _no_such_user(kind, user_id)
-    return found[0]
+    return found
 
 
 def _no_such_user(kind: ActorKind, user_id: str) -> NotFound:

@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, authorize, storewide_grant
-from holdfast.domain.ids import JobId
 from holdfast.domain.jobs import (
     HEARTBEATS_PER_LEASE,
     LEASE,
@@ -29,17 +27,16 @@ from holdfast.domain.jobs import (
     Job,
     JobKind,
     JobStatus,
-    NewJob,
     is_last_attempt,
     retry_delay,
 )
-from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Transaction, UnindexedRecord
 from holdfast.runtime import approximate_index, indexing
 from holdfast.runtime.extract import run_extraction
 from holdfast.runtime.gate import Core
+from holdfast.runtime.job_queue import enqueue_for_store
 from holdfast.runtime.metering import report_costs, with_costs
 
 POLL_SECONDS = 2.0
@@ -105,8 +102,7 @@ async def queue_reembedding(core: Core) -> None:
         if made_by is None:
             transaction.maintenance.put_fact(INDEXED_BY, index_identity(core))
         else:
-            job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
-            transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, core.clock.now())
+            enqueue_for_store(transaction, core, JobKind.REEMBED)
 
     await core.store.write(storewide_grant(), queue)
 
@@ -196,11 +192,8 @@ class Worker:
         """Queue indexing of records that a process with another embedder or version may have added."""
         with contextlib.suppress(StoreError):  # the next start tries again
             if await self._next_batch(0, 1):
-                job_id = JobId(self._core.ids.new(ids.JOB))
-                job = NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE))
-                now = self._core.clock.now()
                 await self._core.store.write(
-                    storewide_grant(), lambda transaction: transaction.jobs.enqueue(job_id, job, now)
+                    storewide_grant(), lambda transaction: enqueue_for_store(transaction, self._core, JobKind.REEMBED)
                 )
 
     async def _look_for_large(self) -> None:

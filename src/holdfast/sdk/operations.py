@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from holdfast.domain.access import Action, Actor
+from holdfast.domain.capabilities import Gate
+from holdfast.domain.checks import checked_instance
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.errors import InvalidInput
 from holdfast.ports import Service, Verb
 
 T = TypeVar("T")
+
+
+class ConversationRequest(Protocol):
+    """A request that may name its conversation."""
+
+    @property
+    def scope(self) -> MemoryScope | None: ...
+
+
+Q = TypeVar("Q", bound=ConversationRequest)
 
 
 class Operations:
@@ -23,14 +35,31 @@ class Operations:
         self._governance = governance
         self._last: MemoryScope | None = None
 
-    async def _perform(self, action: Action, capability: str, make: Callable[[Governance], Verb[T]]) -> T:
-        """Perform a verb if the runtime has this capability. An invalid request is refused and audited by the gate."""
+    async def _perform(self, action: Action, make: Callable[[Governance], Verb[T]]) -> T:
+        """Perform a verb if the runtime has its capability. An invalid request is refused and audited by the gate."""
 
         def make_if_allowed() -> Verb[T]:
-            self._governance.require(capability)
+            self._require(action)
             return make(self._governance)
 
         return await self._service.perform(self._actor, action, make_if_allowed, space=self._governance.identity.space)
+
+    async def _perform_in(
+        self, action: Action, make: Callable[[Governance, MemoryScope, Q], Verb[T]], request: Q, kind: type[Q]
+    ) -> T:
+        """Perform a verb in the conversation of a request, which must be of this kind."""
+
+        def make_in_conversation(governance: Governance) -> Verb[T]:
+            checked = checked_instance(request, kind)
+            return make(governance, self._resolve_scope(checked.scope), checked)
+
+        return await self._perform(action, make_in_conversation)
+
+    def _require(self, action: Action) -> None:
+        """Refuse an action unless the runtime has the capability of the same name."""
+        # The report of `maintain` itself says if no model is configured.
+        if action is not Action.MAINTAIN or self._governance.catalogue[action].reason is not Gate.CONFIGURED:
+            self._governance.require(action)
 
     def _resolve_scope(self, given: MemoryScope | None) -> MemoryScope:
         """The given conversation, else the one committed last. Called inside the gate."""

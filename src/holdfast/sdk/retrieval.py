@@ -20,18 +20,12 @@ from holdfast.sdk.operations import Operations
 class RetrievalOperations(Operations):
     async def recall(self, request: MemoryRecallRequest) -> MemoryRecallReport:
         """Recall memories for a query, and matching messages of the current conversation."""
-        return await self._perform(
-            Action.RECALL, "recall", lambda governance: RecallForHost(governance, request, self._last)
-        )
+        return await self._perform(Action.RECALL, lambda governance: RecallForHost(governance, request, self._last))
 
     async def project(self, request: MemoryProjectionRequest) -> MemoryProjectionReport:
         """Build a bounded block of memory for a model, with an audit of what is included and what is not."""
-        return await self._perform(
-            Action.PROJECT, "project", lambda governance: Project(governance, request, self._last)
-        )
+        return await self._perform(Action.PROJECT, lambda governance: Project(governance, request, self._last))
 
     async def inspect(self, request: MemoryInspectionRequest) -> MemoryInspectionReport:
         """Report the state of this memory: recall for a query, counts, pending work, deferred items, capabilities."""
-        return await self._perform(
-            Action.INSPECT, "inspect", lambda governance: Inspect(governance, request, self._last)
-        )
+        return await self._perform(Action.INSPECT, lambda governance: Inspect(governance, request, self._last))

@@ -41,7 +41,7 @@ class AsyncMemoryRuntime(TranscriptOperations, RetrievalOperations, WritingOpera
 
     async def capabilities(self) -> Catalogue:
         """List what this runtime can do, and why the rest is unavailable."""
-        return await self._perform(Action.CAPABILITIES, "capabilities", ShowCapabilities)
+        return await self._perform(Action.CAPABILITIES, ShowCapabilities)
 
     async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
         """Record the end, then close the store. Every later call raises `StoreClosed`."""

@@ -43,11 +43,13 @@ class TranscriptOperations(Operations):
 
     async def commit_transcript(self, request: MemoryTranscriptCommitRequest) -> MemoryTranscriptCommitReport:
         """Commit one turn verbatim. Repeating a turn id changes nothing; with other content it raises `Conflict`."""
-        report = await self._perform(
-            Action.COMMIT_TRANSCRIPT,
-            "commit_transcript",
-            lambda governance: self._make_commit(governance, request),
-        )
+
+        def make(governance: Governance) -> CommitTranscript:
+            given = checked_instance(request, MemoryTranscriptCommitRequest)
+            turn = checked_instance(given.turn, TranscriptTurnInput, "turn")
+            return CommitTranscript.of(governance, self._resolve_scope(turn.conversation), given)
+
+        report = await self._perform(Action.COMMIT_TRANSCRIPT, make)
         self._set_last(report.key)
         return report
 
@@ -59,81 +61,52 @@ class TranscriptOperations(Operations):
         pressure: str = Pressure.NORMAL,
     ) -> FinalizeReport:
         """Commit the new part of a delivered turn, and queue learning from it in the same commit."""
-        report = await self._perform(
-            Action.FINALIZE_TURN,
-            "finalize_turn_and_maintain",
-            lambda governance: FinalizeTurn.of(
-                governance,
-                self._resolve_scope(checked_instance(delta, CanonicalTurnDelta, "delta").conversation),
-                delta,
-                mode_input,
-                pressure,
-            ),
-        )
+
+        def make(governance: Governance) -> FinalizeTurn:
+            where = self._resolve_scope(checked_instance(delta, CanonicalTurnDelta, "delta").conversation)
+            return FinalizeTurn.of(governance, where, delta, mode_input, pressure)
+
+        report = await self._perform(Action.FINALIZE_TURN, make)
         self._set_last(report.transcript_commit.key)
         return report
 
     async def replay_transcript(self, request: MemoryTranscriptReplayRequest) -> MemoryTranscriptReplayReport:
         """Return a page of a conversation in one view."""
-        return await self._perform(
-            Action.REPLAY_TRANSCRIPT,
-            "replay_transcript",
-            lambda governance: ReplayTranscript.of(
-                governance, self._resolve_scope(checked_instance(request, MemoryTranscriptReplayRequest).scope), request
-            ),
+        return await self._perform_in(
+            Action.REPLAY_TRANSCRIPT, ReplayTranscript.of, request, MemoryTranscriptReplayRequest
         )
 
     async def export_transcript(self, request: MemoryTranscriptExportRequest = _EXPORT) -> MemoryTranscriptExportReport:
         """Return a page of a conversation for export, with citations."""
-        return await self._perform(
-            Action.EXPORT_TRANSCRIPT,
-            "export_transcript",
-            lambda governance: ExportTranscript.of(
-                governance, self._resolve_scope(checked_instance(request, MemoryTranscriptExportRequest).scope), request
-            ),
+        return await self._perform_in(
+            Action.EXPORT_TRANSCRIPT, ExportTranscript.of, request, MemoryTranscriptExportRequest
         )
 
     async def request_transcript_lifecycle(
         self, request: MemoryTranscriptLifecycleRequest
     ) -> MemoryTranscriptLifecycleReport:
         """Archive, restore, mask, delete raw or review a turn or a conversation."""
-        return await self._perform(
-            Action.TRANSCRIPT_LIFECYCLE,
-            "request_transcript_lifecycle",
-            lambda governance: RequestLifecycle.of(
-                governance,
-                self._resolve_scope(checked_instance(request, MemoryTranscriptLifecycleRequest).scope),
-                request,
-            ),
+        return await self._perform_in(
+            Action.TRANSCRIPT_LIFECYCLE, RequestLifecycle.of, request, MemoryTranscriptLifecycleRequest
         )
 
     async def repair_transcript(self, request: MemoryTranscriptRepairRequest = _REPAIR) -> MemoryTranscriptRepairReport:
         """Report broken links between a conversation and its derived memories."""
-        return await self._perform(
+        return await self._perform_in(
             Action.REPAIR_TRANSCRIPT,
-            "repair_transcript",
-            lambda governance: RepairTranscript.of(
-                governance, self._resolve_scope(checked_instance(request, MemoryTranscriptRepairRequest).scope)
-            ),
+            lambda governance, where, _: RepairTranscript.of(governance, where),
+            request,
+            MemoryTranscriptRepairRequest,
         )
 
     async def replay(self, request: MemoryReplayRequest = _LEDGER) -> MemoryReplayReport:
         """List a chat's last turns as a ledger, without their texts."""
-        return await self._perform(
-            Action.REPLAY,
-            "replay",
-            lambda governance: ReplayLedger.of(
-                governance,
-                self._resolve_scope(_chat_scope(checked_instance(request, MemoryReplayRequest))),
-                request.limit,
-            ),
-        )
 
-    def _make_commit(self, governance: Governance, request: MemoryTranscriptCommitRequest) -> CommitTranscript:
-        turn = checked_instance(
-            checked_instance(request, MemoryTranscriptCommitRequest).turn, TranscriptTurnInput, "turn"
-        )
-        return CommitTranscript.of(governance, self._resolve_scope(turn.conversation), request)
+        def make(governance: Governance) -> ReplayLedger:
+            where = self._resolve_scope(_chat_scope(checked_instance(request, MemoryReplayRequest)))
+            return ReplayLedger.of(governance, where, request.limit)
+
+        return await self._perform(Action.REPLAY, make)
 
     def _set_last(self, key: ConversationKey) -> None:
         self._last = MemoryScope(channel=key.channel, conversation_id=key.conversation)

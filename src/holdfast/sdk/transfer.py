@@ -44,13 +44,12 @@ class TransferOperations(Operations):
             chat = None if options.chat_id is None else MemoryScope(chat_id=options.chat_id)
             return ExportContinuity(governance, options, self._resolve_scope(options.scope or chat))
 
-        return await self._perform(Action.EXPORT, "export", make)
+        return await self._perform(Action.EXPORT, make)
 
     async def import_(self, request: MemoryImportRequest) -> MemoryImportReport:
         """Import a continuity snapshot, all or nothing. Repeats of the same snapshot change nothing."""
         return await self._perform(
             Action.IMPORT,
-            "import",
             lambda governance: ImportContinuity(governance, checked_instance(request, MemoryImportRequest)),
         )
 
@@ -70,7 +69,7 @@ class TransferOperations(Operations):
 
             outs: list[_Output] = []
             try:
-                report = await self._perform(Action.EXPORT_SPACE, "export_space", make)
+                report = await self._perform(Action.EXPORT_SPACE, make)
             except BaseException:
                 # The store's thread may still be writing.
                 for out in outs:
@@ -84,7 +83,6 @@ class TransferOperations(Operations):
         """Import a space from a complete file. A repeated import continues where it stopped."""
         return await self._perform(
             Action.IMPORT_SPACE,
-            "import_space",
             lambda governance: ImportSpace(
                 governance, _open_source(request, governance.budget.snapshot_bytes), request.mode_input, tell
             ),

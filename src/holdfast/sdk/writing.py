@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from holdfast.domain.access import Action
-from holdfast.domain.capabilities import Gate
 from holdfast.domain.checks import checked_instance
 from holdfast.domain.runtime_api.writing import (
     MemoryCloseReport,
@@ -26,30 +25,19 @@ class WritingOperations(Operations):
         """Judge candidates: each is accepted, deferred or rejected, with a reason."""
         return await self._perform(
             Action.WRITE,
-            "write",
             lambda governance: WriteMemory.of(governance, checked_instance(request, MemoryWriteRequest), self._last),
         )
 
     async def maintain(self, request: MemoryMaintainRequest | None = None) -> MemoryMaintainReport:
         """Let a model learn from a committed turn. Without a model the report says so; nothing is raised."""
         options = MemoryMaintainRequest() if request is None else request
-
-        def make() -> Maintain:
-            # The report itself says if it is not configured.
-            if self._governance.catalogue["maintain"].reason is not Gate.CONFIGURED:
-                self._governance.require("maintain")
-            return Maintain.of(
-                self._governance, options, self._resolve_scope(checked_instance(options, MemoryMaintainRequest).scope)
-            )
-
-        return await self._service.perform(self._actor, Action.MAINTAIN, make, space=self._governance.identity.space)
+        return await self._perform_in(Action.MAINTAIN, Maintain.of, options, MemoryMaintainRequest)
 
     async def recover(self, request: MemoryRecoverRequest | None = None) -> MemoryRecoverReport:
         """Finish the due background jobs, including those of lost processes."""
         options = MemoryRecoverRequest() if request is None else request
         return await self._perform(
             Action.RECOVER,
-            "recover",
             lambda governance: Recover.of(governance, checked_instance(options, MemoryRecoverRequest)),
         )
 
@@ -58,7 +46,6 @@ class WritingOperations(Operations):
         options = MemoryCloseRequest() if request is None else request
         report = await self._perform(
             Action.CLOSE,
-            "close",
             lambda governance: Close.of(governance, checked_instance(options, MemoryCloseRequest)),
         )
         await self._service.close()

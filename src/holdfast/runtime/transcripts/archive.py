@@ -11,6 +11,7 @@ from holdfast.domain.archive_format import (
     ArchivedRevision,
     ArchivedTurn,
 )
+from holdfast.domain.field_copies import copy_fields
 from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.redaction import MAX_BUDGET, RedactedMessage, RedactedTurn, TranscriptBudget, redact_turn
@@ -86,17 +87,7 @@ def _deleted_turn(thread: Scope, turn: TranscriptTurn, shown: RedactedTurn) -> A
 
 def _message(message: Message, shown: RedactedMessage) -> ArchivedMessage:
     assert shown.authority is not None
-    return ArchivedMessage(
-        id=message.id,
-        role=message.role,
-        text=shown.text,
-        authority=shown.authority,
-        sender=message.sender,
-        said_at=message.said_at,
-        external_id=message.external_id,
-        metadata=message.metadata,
-        superseded_at=message.superseded_at,
-    )
+    return copy_fields(ArchivedMessage, message, text=shown.text, authority=shown.authority)
 
 
 Links = Mapping[tuple[str, int], Sequence[MessageId]]
@@ -106,36 +97,12 @@ def archive_memory(revisions: Sequence[MemoryRecord], links: Links) -> ArchivedM
     """Convert a memory's revisions, each with its own evidence out of `links`."""
     return ArchivedMemory(
         id=revisions[0].id,
-        revisions=tuple(_revision(each, links.get((each.id, each.revision), ())) for each in revisions),
-    )
-
-
-def _revision(memory: MemoryRecord, evidence: Sequence[MessageId]) -> ArchivedRevision:
-    return ArchivedRevision(
-        scope=memory.scope,
-        plane=memory.plane,
-        text=memory.text,
-        trust=memory.trust,
-        status=memory.status,
-        validity=memory.validity,
-        recorded_at=memory.recorded_at,
-        source=memory.source,
-        author=memory.author,
-        reason=memory.reason,
-        metadata=memory.metadata,
-        evidence=tuple(evidence),
+        revisions=tuple(
+            copy_fields(ArchivedRevision, each, evidence=tuple(links.get((each.id, each.revision), ())))
+            for each in revisions
+        ),
     )
 
 
 def archive_resource(resource: Resource) -> ArchivedResource:
-    return ArchivedResource(
-        id=resource.id,
-        scope=resource.scope,
-        name=resource.name,
-        media_type=resource.media_type,
-        sha256=resource.sha256,
-        bytes=resource.bytes,
-        chunks=resource.chunks,
-        external_uri=resource.external_uri,
-        recorded_at=resource.recorded_at,
-    )
+    return copy_fields(ArchivedResource, resource)

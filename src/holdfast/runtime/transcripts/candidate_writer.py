@@ -25,8 +25,7 @@ from holdfast.domain.candidates import (
     judge_candidate,
 )
 from holdfast.domain.events import Event, EventKind
-from holdfast.domain.ids import EventId, JobId, MemoryId, MessageId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.ids import EventId, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.runtime_api.writing import CandidateVerdict
 from holdfast.domain.scope import Scope
@@ -36,6 +35,7 @@ from holdfast.ports import NewRevision, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of, is_answer_to, seal_digest
+from holdfast.runtime.job_queue import enqueue_indexing
 from holdfast.runtime.remember import time_after
 
 
@@ -266,8 +266,7 @@ def _add_revision(
         core.analyzer.version,
     )
     if ready.entry.analysis.pieces and not ready.entry.vectors:
-        job = NewJob(JobKind.INDEX, writer.scope, (memory_id,))
-        transaction.jobs.enqueue(JobId(core.ids.new(ids.JOB)), job, writer.now)
+        enqueue_indexing(transaction, core, writer.scope, (memory_id,))
     _append_event(transaction, writer, EventKind.WRITE, given, judgement, memory_id)
     return _verdict(given, judgement, True, memory_id, revision, evidence)
 

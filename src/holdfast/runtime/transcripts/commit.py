@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.checks import checked_instances, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
-from holdfast.domain.ids import MessageId, OperationId
+from holdfast.domain.ids import MessageId
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitReport,
     MemoryTranscriptCommitRequest,
@@ -24,13 +23,12 @@ from holdfast.ports import Reader, StoredMessages, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.indexing import IndexedText
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.job_queue import enqueue_indexing
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.turn_input import (
     TurnContext,
     ValidatedMessage,
-    new_ids,
     new_turn,
-    queue_indexing,
     validate_message,
     validate_turn_id,
 )
@@ -38,8 +36,7 @@ from holdfast.runtime.transcripts.turn_input import (
 
 @dataclass(frozen=True, slots=True)
 class _PreparedCommit:
-    core: Core
-    started_at: datetime
+    started: StartedOperation
     entries: Sequence[IndexedText]
 
 
@@ -67,21 +64,15 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
         return cls(governance, address, address.scope, turn_id, given, circumstances)
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedCommit:
-        started_at = core.clock.now()
+        started = StartedOperation(core, self.action, core.clock.now())
         entries = await indexing.make_entries(core, [given.draft.text for given in self.messages])
-        return _PreparedCommit(core, started_at, entries)
+        return _PreparedCommit(started, entries)
 
     def apply(self, transaction: Transaction, prepared: _PreparedCommit) -> MemoryTranscriptCommitReport:
-        core = prepared.core
+        core, now = prepared.started.core, prepared.started.started_at
         thread = self.address.resolve(transaction)
-        turn = new_turn(
-            core,
-            thread,
-            self.turn_id,
-            zip(self.messages, prepared.entries, strict=True),
-            self.circumstances,
-            prepared.started_at,
-        )
+        messages = zip(self.messages, prepared.entries, strict=True)
+        turn = new_turn(core, thread, self.turn_id, messages, self.circumstances, now)
         try:
             stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         except DuplicateId:
@@ -89,20 +80,16 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
             existing = transaction.transcripts.turn(thread, self.turn_id)
             if existing is None:
                 raise
-            return self._repeat(transaction, prepared, thread, existing)
+            self._require_same(existing)
+            self.address.store_alias(transaction, thread, now)
+            return skipped_report(
+                prepared.started, transaction, thread, SkippedReason.ALREADY_COMMITTED, existing, self.turn_id
+            )
         require_own_messages(stored)
-        self.address.store_alias(transaction, thread, prepared.started_at)
-        if not core.embedder.local and stored.new:
-            queue_indexing(transaction, core, thread, new_ids(stored))
-        return commit_report(self.action, transaction, core, thread, prepared.started_at, self.turn_id, stored)
-
-    def _repeat(
-        self, transaction: Transaction, prepared: _PreparedCommit, thread: Scope, existing: TranscriptTurn
-    ) -> MemoryTranscriptCommitReport:
-        self._require_same(existing)
-        self.address.store_alias(transaction, thread, prepared.started_at)
-        reason = SkippedReason.ALREADY_COMMITTED
-        return skipped_report(self.action, transaction, prepared.core, thread, prepared.started_at, reason, existing)
+        self.address.store_alias(transaction, thread, now)
+        if not core.embedder.local:
+            enqueue_indexing(transaction, core, thread, stored.new_ids)
+        return commit_report(prepared.started, transaction, thread, self.turn_id, stored)
 
     def _require_same(self, existing: TranscriptTurn) -> None:
         """Raise `Conflict` if the stored turn differs. For deleted content only roles and authorities are compared."""
@@ -118,12 +105,8 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
                 f"turn_id: {self.turn_id!r:.80} was committed with other content; give each turn an id of its own"
             )
 
-    async def finish(
-        self, core: Core, result: MemoryTranscriptCommitReport, operation_id: OperationId
-    ) -> MemoryTranscriptCommitReport:
-        if result.committed and not core.embedder.local:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemoryTranscriptCommitReport) -> bool:
+        return result.committed and not core.embedder.local
 
     def record_count(self, result: MemoryTranscriptCommitReport) -> int:
         return len(result.message_ids) if result.committed else 0
@@ -136,19 +119,13 @@ def require_own_messages(stored: StoredMessages) -> None:
 
 
 def commit_report(
-    action: Action,
-    reader: Reader,
-    core: Core,
-    thread: Scope,
-    started_at: datetime,
-    turn_id: str,
-    stored: StoredMessages,
+    started: StartedOperation, reader: Reader, thread: Scope, turn_id: str, stored: StoredMessages
 ) -> MemoryTranscriptCommitReport:
     """Report an added turn, or a skipped one if all its messages existed already or had been forgotten."""
     if stored.sequence is None:
         known = any(found is not None for found in stored.ids)
         reason = SkippedReason.ALREADY_COMMITTED if known else SkippedReason.FORGOTTEN
-        return skipped_report(action, reader, core, thread, started_at, reason, None, turn_id)
+        return skipped_report(started, reader, thread, reason, None, turn_id)
     return MemoryTranscriptCommitReport(
         key=key_of(thread),
         turn_id=turn_id,
@@ -157,22 +134,18 @@ def commit_report(
         before_count=stored.sequence - 1,
         after_count=stored.sequence,
         skipped_reason=None,
-        message_ids=new_ids(stored),
-        lifecycle_report=lifecycle_report(
-            action, started_at, core.clock.now(), f"committed turn {stored.sequence}", changed=True
-        ),
+        message_ids=stored.new_ids,
+        lifecycle_report=started.report(f"committed turn {stored.sequence}", changed=True),
     )
 
 
 def skipped_report(
-    action: Action,
+    started: StartedOperation,
     reader: Reader,
-    core: Core,
     thread: Scope,
-    started_at: datetime,
     reason: SkippedReason,
     there: TranscriptTurn | None,
-    turn_id: str = "",
+    turn_id: str,
 ) -> MemoryTranscriptCommitReport:
     """Report a turn of which nothing was committed."""
     last = reader.transcripts.last_turns(thread, 1)
@@ -187,5 +160,5 @@ def skipped_report(
         after_count=count,
         skipped_reason=reason,
         message_ids=message_ids,
-        lifecycle_report=lifecycle_report(action, started_at, core.clock.now(), f"nothing committed: {reason}"),
+        lifecycle_report=started.report(f"nothing committed: {reason}"),
     )

@@ -14,6 +14,7 @@ from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, T
 from holdfast.domain.scope import Scope, check_part
 from holdfast.errors import AliasNotTrusted
 from holdfast.ports import Alias, Reader, Transaction
+from holdfast.runtime.gate import Core
 
 ADMITTED = Admission(Disposition.EXECUTE_NOW)
 
@@ -67,28 +68,44 @@ class ConversationAddress:
         transaction.aliases.put(thread, chat_id, at)
 
 
-def lifecycle_report(
-    action: Action,
-    started_at: datetime,
-    finished_at: datetime,
-    summary: str,
-    *,
-    changed: bool = False,
-    trigger: Trigger = Trigger.SDK_CALL,
-    admission: Admission = ADMITTED,
-    event_id: EventId | None = None,
-) -> LifecycleReport:
-    """Report an operation that completed or was not admitted."""
-    admitted = admission.disposition is Disposition.EXECUTE_NOW
-    return LifecycleReport(
-        operation=action,
-        trigger=trigger,
-        admission=admission,
-        event_id=event_id,
-        started_at=started_at,
-        finished_at=finished_at,
-        success=admitted,
-        changed=changed,
-        result_summary=summary,
-        error_stage=None if admitted else "admission",
-    )
+@dataclass(frozen=True, slots=True)
+class StartedOperation:
+    """An operation of a runtime that has started, and whether it was admitted."""
+
+    core: Core
+    action: Action
+    started_at: datetime
+    admission: Admission = ADMITTED
+
+    @property
+    def is_admitted(self) -> bool:
+        return self.admission.disposition is Disposition.EXECUTE_NOW
+
+    def report(
+        self,
+        summary: str,
+        *,
+        changed: bool = False,
+        trigger: Trigger = Trigger.SDK_CALL,
+        event_id: EventId | None = None,
+    ) -> LifecycleReport:
+        """Report that it completed or was not admitted."""
+        return LifecycleReport(
+            operation=self.action,
+            trigger=trigger,
+            admission=self.admission,
+            event_id=event_id,
+            started_at=self.started_at,
+            finished_at=self.core.clock.now(),
+            success=self.is_admitted,
+            changed=changed,
+            result_summary=summary,
+            error_stage=None if self.is_admitted else "admission",
+        )
+
+    def report_transfer(
+        self, summary: str, *, changed: bool = False, event_id: EventId | None = None
+    ) -> LifecycleReport:
+        """Report a transfer; if it was not admitted, its summary is the reason."""
+        text = summary if self.is_admitted else f"{self.admission.reason}"
+        return self.report(text, changed=changed, trigger=Trigger.SNAPSHOT_TRANSFER, event_id=event_id)

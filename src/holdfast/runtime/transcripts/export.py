@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant, check_view
@@ -12,24 +11,17 @@ from holdfast.domain.checks import checked_flag
 from holdfast.domain.continuity_snapshot import MOST_MEMORIES, MOST_TURNS, build_snapshot, to_document
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.lifecycle import (
-    Admission,
-    Disposition,
-    LifecycleReport,
-    Trigger,
-    admit,
-    checked_mode,
-)
+from holdfast.domain.lifecycle import admit, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_api.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.transcript_turns import TranscriptState, View, checked_member
 from holdfast.errors import NotFound
-from holdfast.ports import Clock, ListFilter, Reader
+from holdfast.ports import ListFilter, Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.transcripts.archive import Links, archive_memory, archive_turns
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 
 # Planes that outlive a conversation. Episodes and document chunks are not facts about the owner.
 _LASTING = frozenset({Plane.LONG_TERM, Plane.SHARED_FACT, Plane.PROCEDURAL})
@@ -37,14 +29,7 @@ _PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _PreparedExport:
-    clock: Clock
-    started_at: datetime
-    admission: Admission
-
-
-@dataclass(frozen=True, slots=True)
-class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
+class ExportContinuity(Read[StartedOperation, MemoryExportReport]):
     """Export a snapshot. Private content is included only on request, for actors that may read the raw view."""
 
     action: ClassVar[Action] = Action.EXPORT
@@ -63,16 +48,14 @@ class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
         """The owner's whole memory: learned memories belong to no conversation."""
         return self.governance.identity.scope
 
-    async def prepare(self, core: Core, grant: Grant) -> _PreparedExport:
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
         if self.request.include_private:
             check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
-        return _PreparedExport(core.clock, core.clock.now(), admit(self.action, self.request.mode_input))
+        return StartedOperation(core, self.action, core.clock.now(), admit(self.action, self.request.mode_input))
 
-    def apply(self, reader: Reader, prepared: _PreparedExport) -> MemoryExportReport:
-        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
-            return MemoryExportReport(
-                False, None, None, self._lifecycle_report(prepared, f"{prepared.admission.reason}")
-            )
+    def apply(self, reader: Reader, prepared: StartedOperation) -> MemoryExportReport:
+        if not prepared.is_admitted:
+            return MemoryExportReport(False, None, None, prepared.report_transfer("nothing exported"))
         thread = ConversationAddress.of(self.governance, self.where).resolve(reader)
         turns = self._turns(reader, thread)
         mode = TransferMode(self.request.mode)
@@ -88,7 +71,7 @@ class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
         )
         counts = snapshot.manifest.counts
         summary = f"{counts['long_term_memory']} memories, {counts['turns']} turns"
-        return MemoryExportReport(True, snapshot, to_document(snapshot), self._lifecycle_report(prepared, summary))
+        return MemoryExportReport(True, snapshot, to_document(snapshot), prepared.report_transfer(summary))
 
     def _turns(self, reader: Reader, thread: Scope) -> tuple[ArchivedTurn, ...]:
         most = min(self.governance.budget.transcript.page_size, MOST_TURNS)
@@ -113,16 +96,6 @@ class ExportContinuity(Read[_PreparedExport, MemoryExportReport]):
             links = reader.records.links([memory.id for memory in own]) if messages else {}
             memories += [_current_revision(memory, links, messages) for memory in own]
         return memories[:most]
-
-    def _lifecycle_report(self, prepared: _PreparedExport, summary: str) -> LifecycleReport:
-        return lifecycle_report(
-            self.action,
-            prepared.started_at,
-            prepared.clock.now(),
-            summary,
-            trigger=Trigger.SNAPSHOT_TRANSFER,
-            admission=prepared.admission,
-        )
 
     def record_count(self, result: MemoryExportReport) -> int:
         return 0 if result.snapshot is None else sum(result.snapshot.manifest.counts.values())

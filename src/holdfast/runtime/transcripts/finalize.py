@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.checks import checked_flag, checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.ids import checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admit, checked_mode
 from holdfast.domain.profiles import Pressure, pressure_of
@@ -46,13 +45,13 @@ from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.indexing import IndexedText
+from holdfast.runtime.job_queue import enqueue, enqueue_indexing
 from holdfast.runtime.transcripts.commit import commit_report, skipped_report
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.turn_input import (
     TurnContext,
     ValidatedMessage,
     new_turn,
-    queue_indexing,
     validate_message,
     validate_turn_id,
     with_metadata,
@@ -67,8 +66,7 @@ _MAX_SOURCE_CHARS = 1_024
 class _PreparedFinalize:
     """`entries` belong to the last messages: those that seemed new."""
 
-    core: Core
-    started_at: datetime
+    started: StartedOperation
     entries: Sequence[IndexedText]
 
 
@@ -130,31 +128,29 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         )
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedFinalize:
-        started_at = core.clock.now()
+        started = StartedOperation(core, self.action, core.clock.now())
         if not self.messages:
-            return _PreparedFinalize(core, started_at, ())
+            return _PreparedFinalize(started, ())
         tail = await core.store.read(grant, lambda reader: self._tail(reader, self.address.resolve(reader)))
         new = self.messages[count_known_messages(self.delta, tail) :]
         entries = await indexing.make_entries(core, [given.draft.text for given in new]) if new else ()
-        return _PreparedFinalize(core, started_at, entries)
+        return _PreparedFinalize(started, entries)
 
     def _tail(self, reader: Reader, thread: Scope) -> Sequence[Utterance]:
         """The last messages: enough to find the people's messages among tool output."""
         return reader.transcripts.tail(thread, 2 * len(self.messages) + 32)
 
     def apply(self, transaction: Transaction, prepared: _PreparedFinalize) -> FinalizeReport:
-        core, started_at = prepared.core, prepared.started_at
+        started = prepared.started
         thread = self.address.resolve(transaction)
         plan = self._plan(transaction, thread)
         if plan.reason is None:
             commit = self._commit(transaction, prepared, thread, plan)
         else:
-            commit = skipped_report(
-                self.action, transaction, core, thread, started_at, plan.reason, plan.there, self.turn_id
-            )
+            commit = skipped_report(started, transaction, thread, plan.reason, plan.there, self.turn_id)
         if commit.sequence is not None:
-            self.address.store_alias(transaction, thread, started_at)
-        maintenance = self._maintenance(transaction, core, thread, commit)
+            self.address.store_alias(transaction, thread, started.started_at)
+        maintenance = self._maintenance(transaction, started.core, thread, commit)
         summary = f"{commit.lifecycle_report.result_summary}; maintenance: {maintenance.disposition}"
         return FinalizeReport(
             session_commit=SessionCommit(commit.committed, commit.skipped_reason),
@@ -162,14 +158,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
             maintenance=maintenance,
             private_garden_self_work=PrivateGardenSelfWork(),
             semantic_governance=TurnGovernance(self.candidate_ids),
-            lifecycle_report=lifecycle_report(
-                self.action,
-                started_at,
-                core.clock.now(),
-                summary,
-                changed=commit.committed,
-                trigger=Trigger.POST_REPLY,
-            ),
+            lifecycle_report=started.report(summary, changed=commit.committed, trigger=Trigger.POST_REPLY),
         )
 
     def _plan(self, reader: Reader, thread: Scope) -> _FinalizePlan:
@@ -207,7 +196,7 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
     def _commit(
         self, transaction: Transaction, prepared: _PreparedFinalize, thread: Scope, plan: _FinalizePlan
     ) -> MemoryTranscriptCommitReport:
-        core, count = prepared.core, len(self.messages)
+        core, count = prepared.started.core, len(self.messages)
         # The tail may have changed since `prepare`: messages that became new have no vectors yet.
         late = max(0, count - len(prepared.entries) - plan.first)
         entries = [
@@ -215,13 +204,12 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
             *prepared.entries[len(prepared.entries) - (count - plan.first - late) :],
         ]
         new = self.messages[plan.first :]
-        turn = new_turn(
-            core, thread, plan.turn_id, zip(new, entries, strict=True), self.circumstances, prepared.started_at
-        )
+        messages = zip(new, entries, strict=True)
+        turn = new_turn(core, thread, plan.turn_id, messages, self.circumstances, prepared.started.started_at)
         stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
         waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
-        queue_indexing(transaction, core, thread, waiting)
-        return commit_report(self.action, transaction, core, thread, prepared.started_at, plan.turn_id, stored)
+        enqueue_indexing(transaction, core, thread, waiting)
+        return commit_report(prepared.started, transaction, thread, plan.turn_id, stored)
 
     def _maintenance(
         self, transaction: Transaction, core: Core, thread: Scope, commit: MemoryTranscriptCommitReport
@@ -238,12 +226,10 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         if admission.disposition is not Disposition.EXECUTE_NOW:
             return TurnMaintenance(admission.disposition, admission.reason, admission.retry_after_ms)
         job = NewJob(JobKind.MAINTAIN, thread, tuple(commit.message_ids))
-        return TurnMaintenance(Disposition.EXECUTE_NOW, job_id=self.enqueue(transaction, core, job))
+        return TurnMaintenance(Disposition.EXECUTE_NOW, job_id=enqueue(transaction, core, job))
 
-    async def finish(self, core: Core, result: FinalizeReport, operation_id: OperationId) -> FinalizeReport:
-        if result.transcript_commit.committed:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: FinalizeReport) -> bool:
+        return result.transcript_commit.committed
 
     def record_count(self, result: FinalizeReport) -> int:
         return len(result.transcript_commit.message_ids) if result.transcript_commit.committed else 0

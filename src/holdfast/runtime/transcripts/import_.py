@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain import ids
@@ -16,8 +15,8 @@ from holdfast.domain.continuity_snapshot import MOST_MEMORIES, read_snapshot
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
-from holdfast.domain.ids import EventId, OperationId
-from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admit, checked_mode
+from holdfast.domain.ids import EventId
+from holdfast.domain.lifecycle import admit, checked_mode
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
@@ -32,7 +31,7 @@ from holdfast.errors import InvalidSnapshot
 from holdfast.loops import run_in_thread
 from holdfast.ports import Transaction
 from holdfast.runtime.gate import Core, Write
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.manifest_and_events import append_event
 from holdfast.runtime.transcripts.record_import import IndexedRecord, RecordImporter, index_records
 
@@ -42,11 +41,9 @@ _VOUCHED = {ActorKind.OPERATOR: Trust.STATED, ActorKind.USER: Trust.STATED}
 
 @dataclass(frozen=True, slots=True)
 class _PreparedImport:
-    core: Core
+    started: StartedOperation
     author: str
     most_trust: Trust
-    started_at: datetime
-    admission: Admission
     snapshot: ContinuitySnapshot
     memories: Sequence[IndexedRecord]
     turns: Sequence[IndexedRecord]
@@ -88,8 +85,8 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
         return self._requested_scope() or MemoryScope(channel=channel, conversation_id=snapshot.chat_id)
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedImport:
-        started_at = core.clock.now()
         admission = admit(self.action, self.request.mode_input)
+        started = StartedOperation(core, self.action, core.clock.now(), admission)
         space, max_bytes = self.scope.space, self.governance.budget.snapshot_bytes
         snapshot = await run_in_thread(lambda: read_snapshot(self.request.snapshot, space, max_bytes))
         if self._mode is TransferMode.FULL_RESTORE and snapshot.mode is TransferMode.BOOTSTRAP:
@@ -99,11 +96,9 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
         if self._mode is TransferMode.BOOTSTRAP and snapshot.summary:
             open_memories = [*open_memories, self._episode(snapshot)]
         return _PreparedImport(
-            core=core,
+            started=started,
             author=str(grant.actor),
             most_trust=_VOUCHED.get(grant.actor.kind, Trust.MODEST),
-            started_at=started_at,
-            admission=admission,
             snapshot=snapshot,
             memories=await index_records(core, open_memories),
             turns=await index_records(core, open_turns),
@@ -140,7 +135,7 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
 
     def apply(self, transaction: Transaction, prepared: _PreparedImport) -> MemoryImportReport:
         snapshot = prepared.snapshot
-        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
+        if not prepared.started.is_admitted:
             return self._report(prepared, Taken(), self._target_scope(snapshot).conversation_id or "", None)
         thread = ConversationAddress.of(self.governance, self._target_scope(snapshot)).resolve(transaction)
         intake = self._importer(prepared, thread)
@@ -153,7 +148,7 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
         if taken.changed:
             event_id = append_event(
                 transaction,
-                prepared.core,
+                prepared.started.core,
                 EventKind.LIFECYCLE,
                 self.scope,
                 keep=self.governance.budget.events,
@@ -171,7 +166,7 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
         # A bootstrap imports no turns: the messages of its summary are here already, or nowhere.
         same |= at_home and self._mode is TransferMode.BOOTSTRAP
         return RecordImporter(
-            core=prepared.core,
+            core=prepared.started.core,
             messages_home=None if same else str(thread.given()),
             memories_home=None if at_home else _partition_name(partition),
             author=prepared.author,
@@ -195,31 +190,19 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
     def _report(
         self, prepared: _PreparedImport, taken: Taken, conversation: str, event_id: EventId | None
     ) -> MemoryImportReport:
-        accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
         summary = f"{taken.memories} memories, {taken.turns} turns, {taken.known} known"
         return MemoryImportReport(
-            accepted=accepted,
+            accepted=prepared.started.is_admitted,
             changed=taken.changed,
             mode=self._mode,
             conversation=conversation,
             content_fingerprint=prepared.snapshot.manifest.content_fingerprint,
             taken=taken,
-            lifecycle_report=lifecycle_report(
-                self.action,
-                prepared.started_at,
-                prepared.core.clock.now(),
-                summary if accepted else f"{prepared.admission.reason}",
-                changed=taken.changed,
-                trigger=Trigger.SNAPSHOT_TRANSFER,
-                admission=prepared.admission,
-                event_id=event_id,
-            ),
+            lifecycle_report=prepared.started.report_transfer(summary, changed=taken.changed, event_id=event_id),
         )
 
-    async def finish(self, core: Core, result: MemoryImportReport, operation_id: OperationId) -> MemoryImportReport:
-        if result.changed and not core.embedder.local:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemoryImportReport) -> bool:
+        return result.changed and not core.embedder.local
 
     def record_count(self, result: MemoryImportReport) -> int:
         return result.taken.messages + result.taken.memories

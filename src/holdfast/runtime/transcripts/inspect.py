@@ -29,7 +29,7 @@ from holdfast.domain.search import ListFilter
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import PreparedQuery, QueryRead
-from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.project import Project
 from holdfast.runtime.transcripts.recall import recall
 from holdfast.runtime.transcripts.retrieval_context import RetrievalContext
@@ -73,6 +73,7 @@ class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryInspectionReport:
         admission = admit(self.action, self.projection.mode, self.projection.pressure)
+        started = StartedOperation(prepared.core, self.action, prepared.now, admission)
         hygiene = self._hygiene(reader, prepared.core)
         summary = f"{hygiene.memories} memories, {hygiene.messages} messages, {hygiene.pending_vectors} wait"
         return MemoryInspectionReport(
@@ -81,9 +82,7 @@ class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
             deferred_governance=self._deferred_memories(reader),
             capabilities=self.governance.catalogue,
             operator_action_report=OperatorActionReport(tuple(reader.events.page(self._max_items, _OF_OPERATORS))),
-            lifecycle_report=lifecycle_report(
-                self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission
-            ),
+            lifecycle_report=started.report(summary),
         )
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
@@ -15,18 +14,12 @@ from holdfast.domain.runtime_api.transcripts import LedgerEntry, MemoryReplayRep
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.replay import MOST_TURNS
 
 
 @dataclass(frozen=True, slots=True)
-class _PreparedLedger:
-    core: Core
-    started_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayLedger(Read[_PreparedLedger, MemoryReplayReport]):
+class ReplayLedger(Read[StartedOperation, MemoryReplayReport]):
     """The last turns of a conversation, as a ledger without texts."""
 
     action: ClassVar[Action] = Action.REPLAY
@@ -40,10 +33,10 @@ class ReplayLedger(Read[_PreparedLedger, MemoryReplayReport]):
         address = ConversationAddress.of(governance, where)
         return cls(governance, address, address.scope, checked_whole(limit, "limit", 1, MOST_TURNS))
 
-    async def prepare(self, core: Core, grant: Grant) -> _PreparedLedger:
-        return _PreparedLedger(core, core.clock.now())
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
+        return StartedOperation(core, self.action, core.clock.now())
 
-    def apply(self, reader: Reader, prepared: _PreparedLedger) -> MemoryReplayReport:
+    def apply(self, reader: Reader, prepared: StartedOperation) -> MemoryReplayReport:
         thread = self.address.resolve(reader)
         limit = min(self.limit, self.governance.budget.transcript.page_size)
         total = reader.transcripts.turn_count(thread)
@@ -58,13 +51,7 @@ class ReplayLedger(Read[_PreparedLedger, MemoryReplayReport]):
             total_turns=total,
             inspection_only=True,
             profile_budget_applied=limit < min(self.limit, total),
-            lifecycle_report=lifecycle_report(
-                self.action,
-                prepared.started_at,
-                prepared.core.clock.now(),
-                summary,
-                trigger=Trigger.REPLAY_INSPECTION,
-            ),
+            lifecycle_report=prepared.report(summary, trigger=Trigger.REPLAY_INSPECTION),
         )
 
     def record_count(self, result: MemoryReplayReport) -> int:

@@ -17,7 +17,7 @@ from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.ids import EventId, MessageId, OperationId, checked_id
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.jobs import JobKind
 from holdfast.domain.lifecycle import Trigger
 from holdfast.domain.redaction import RedactionItem, TranscriptBudget, clip_items, redact_turn
 from holdfast.domain.runtime_api.transcripts import (
@@ -25,13 +25,14 @@ from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptLifecycleReport,
     MemoryTranscriptLifecycleRequest,
 )
-from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import TranscriptState, Transition, View, checked_member, state_after
 from holdfast.errors import InvalidText, StoreCorrupt
 from holdfast.ports import Reader, Transaction, TurnState
 from holdfast.runtime.forget import scrub_store
 from holdfast.runtime.gate import Core, Write
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.job_queue import enqueue_for_store
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 
 MAX_REASON_CHARS = 512
 _STATES = 1_000
@@ -39,9 +40,8 @@ _STATES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _PreparedLifecycle:
-    core: Core
+    started: StartedOperation
     grant: Grant
-    started_at: datetime
 
 
 @dataclass(slots=True)
@@ -90,10 +90,10 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
         )
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedLifecycle:
-        return _PreparedLifecycle(core, grant, core.clock.now())
+        return _PreparedLifecycle(StartedOperation(core, self.action, core.clock.now()), grant)
 
     def apply(self, transaction: Transaction, prepared: _PreparedLifecycle) -> MemoryTranscriptLifecycleReport:
-        core, now = prepared.core, prepared.started_at
+        core, now = prepared.started.core, prepared.started.started_at
         thread = self.address.resolve(transaction)
         touched = self._match_turns(transaction, thread)
         # Loaded before the change, because deleted content cannot be read later; shown in the state after it.
@@ -108,10 +108,10 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
             messages = transaction.transcripts.set_state(thread, sequences, self._target_state(touched), now)
         if changed and self.transition is Transition.DELETE_RAW:
             # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
-            self.enqueue(transaction, core, NewJob(JobKind.SCRUB, Scope(space=EVERYWHERE)))
+            enqueue_for_store(transaction, core, JobKind.SCRUB)
         if changed and self._target_state(touched) is TranscriptState.ACTIVE:
             # Masked texts are not embedded, so they may lack vectors now.
-            self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
+            enqueue_for_store(transaction, core, JobKind.REEMBED)
         event = self._event(core, thread, touched, messages, now)
         transaction.events.append(event)
         summary = f"{self.transition}: {len(sequences)} turns {'changed' if changed else 'matched, nothing changed'}"
@@ -133,14 +133,8 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
             requested_by=str(prepared.grant.actor),
             requested_at=now,
             scrubbed=None,
-            lifecycle_report=lifecycle_report(
-                self.action,
-                now,
-                core.clock.now(),
-                summary,
-                changed=changed,
-                trigger=Trigger.OPERATOR_REQUESTED,
-                event_id=event.id,
+            lifecycle_report=prepared.started.report(
+                summary, changed=changed, trigger=Trigger.OPERATOR_REQUESTED, event_id=event.id
             ),
         )
 

@@ -6,11 +6,10 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.checks import checked_flag, checked_instance, checked_text
+from holdfast.domain.checks import checked_flag, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
@@ -28,7 +27,8 @@ from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.job_queue import enqueue
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.maintenance_job import NOTHING_TO_LEARN, LearningOutcome, load_outcome
 
 NO_MODEL = "no_model_configured"
@@ -47,14 +47,7 @@ _JOBS_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _PreparedMaintain:
-    core: Core
-    admission: Admission
-    started_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Maintain(Write[_PreparedMaintain, MemoryMaintainReport]):
+class Maintain(Write[StartedOperation, MemoryMaintainReport]):
     """Learn from a committed turn. `configured` is the host's switch; the model itself is checked on each call."""
 
     action: ClassVar[Action] = Action.MAINTAIN
@@ -65,49 +58,48 @@ class Maintain(Write[_PreparedMaintain, MemoryMaintainReport]):
     configured: bool
 
     @classmethod
-    def of(cls, governance: Governance, request: MemoryMaintainRequest, where: MemoryScope) -> Maintain:
+    def of(cls, governance: Governance, where: MemoryScope, request: MemoryMaintainRequest) -> Maintain:
         _validate_request(request)
         configured = governance.catalogue["maintain"].configured
         return cls(
             governance.identity.scope, governance, request, ConversationAddress.of(governance, where), configured
         )
 
-    async def prepare(self, core: Core, grant: Grant) -> _PreparedMaintain:
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
         if core.curator is None:
             admission = Admission(Disposition.REJECT, NO_MODEL)
         elif not self.configured:
             admission = Admission(Disposition.REJECT, SWITCHED_OFF)
         else:
             admission = admit(self.action, self.request.mode_input, pressure_of(self.request.pressure))
-        return _PreparedMaintain(core, admission, core.clock.now())
+        return StartedOperation(core, self.action, core.clock.now(), admission)
 
-    def apply(self, transaction: Transaction, prepared: _PreparedMaintain) -> MemoryMaintainReport:
-        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
-            return self._report(prepared, prepared.admission.reason or "", prepared.admission)
+    def apply(self, transaction: Transaction, prepared: StartedOperation) -> MemoryMaintainReport:
+        if not prepared.is_admitted:
+            return self._report(prepared, prepared.admission.reason or "")
         thread = self.address.resolve(transaction)
         chosen = _choose_messages(transaction, thread, self.request)
         if isinstance(chosen, str):
-            return self._report(prepared, chosen, Admission(Disposition.SKIP, chosen))
+            return self._skip(prepared, chosen)
         outcome = load_outcome(transaction, thread, chosen)
         if outcome is not None:
-            skipped = Admission(Disposition.SKIP, ALREADY_MAINTAINED)
             replay = replace(
                 outcome, verdicts=tuple(replace(each, changed=False, replayed=True) for each in outcome.verdicts)
             )
-            return _with_outcome(self._report(prepared, ALREADY_MAINTAINED, skipped), replay)
-        job_id = self.enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
-        return replace(self._report(prepared, UNDER_WAY, prepared.admission), job_id=job_id)
+            return _with_outcome(self._skip(prepared, ALREADY_MAINTAINED), replay)
+        job_id = enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
+        return replace(self._report(prepared, UNDER_WAY), job_id=job_id)
 
-    def _report(self, prepared: _PreparedMaintain, reason: str, admission: Admission) -> MemoryMaintainReport:
-        now = prepared.core.clock.now()
+    def _skip(self, prepared: StartedOperation, reason: str) -> MemoryMaintainReport:
+        return self._report(replace(prepared, admission=Admission(Disposition.SKIP, reason)), reason)
+
+    def _report(self, started: StartedOperation, reason: str) -> MemoryMaintainReport:
         return MemoryMaintainReport(
-            accepted=admission.disposition is Disposition.EXECUTE_NOW,
+            accepted=started.is_admitted,
             changed=False,
             operation=self.action,
             reason=reason,
-            lifecycle_report=lifecycle_report(
-                self.action, prepared.started_at, now, reason, trigger=Trigger.POST_REPLY, admission=admission
-            ),
+            lifecycle_report=started.report(reason, trigger=Trigger.POST_REPLY),
         )
 
     async def finish(self, core: Core, result: MemoryMaintainReport, operation_id: OperationId) -> MemoryMaintainReport:
@@ -129,8 +121,7 @@ class Maintain(Write[_PreparedMaintain, MemoryMaintainReport]):
         return 0 if result.job_id is None else 1
 
 
-def _validate_request(given: object) -> None:
-    request = checked_instance(given, MemoryMaintainRequest)
+def _validate_request(request: MemoryMaintainRequest) -> None:
     checked_text(request.ingress, "ingress", max_chars=_MAX_NAMES)
     for name in ("user_content", "reply_content", "reuse_outcome_note"):
         if (value := getattr(request, name)) is not None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.candidates import CandidatePrivacy, Verdict, can_accept, may_learn_from
 from holdfast.domain.contract import BillingType, Usage
-from holdfast.domain.costs import CostEvent, Price
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
-from holdfast.domain.jobs import Cause, Job
+from holdfast.domain.jobs import Job
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.runtime_api.writing import CandidateVerdict, ModelUsage, SemanticGovernance
 from holdfast.domain.scope import Scope
@@ -30,7 +30,7 @@ from holdfast.runtime import indexing
 from holdfast.runtime.extract import lasting_scope
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of
-from holdfast.runtime.metering import record_costs
+from holdfast.runtime.metering import report_costs, with_costs
 from holdfast.runtime.transcripts.candidate_writer import (
     CandidateAuthor,
     CandidateSource,
@@ -87,9 +87,8 @@ async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]
         return lambda transaction: None
     messages = await core.store.read(grant, lambda reader: _learnable_messages(reader, job.scope, job.record_ids))
     curated = await core.curator.curate(messages) if messages else None
-    prices = tuple(await core.store.read(grant, lambda reader: reader.costs.prices()))
     if curated is not None and curated.failure is not None:
-        await _note_failure(core, job, grant, curated, prices)
+        await _note_failure(core, job, grant, curated)
         raise curated.failure
     givens = _to_candidates(job, curated, {message.id for message in messages})
     analyses = await indexing.analyze_texts(core, [given.content for given in givens])
@@ -99,56 +98,17 @@ async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]
         IndexedCandidate(given, indexing.IndexedText(analysis, made))
         for given, analysis, made in zip(givens, analyses, vectors.result, strict=True)
     ]
-    return _MaintenanceEffect(core, job, curated, proposed, prices, vectors.took)
+    usage = (*_model_usage(core, job, curated), *vectors.took)
+    return await with_costs(core, grant, usage, partial(_commit, core, job, curated, proposed), job)
 
 
-@dataclass(slots=True)
-class _MaintenanceEffect:
-    """The effect of a job whose model has answered: its proposals and usage. If run again, it replaces `costs`."""
-
-    core: Core
-    job: Job
-    curated: CurationResult | None
-    proposed: Sequence[IndexedCandidate]
-    prices: tuple[Price, ...]
-    embedding: tuple[Usage, ...]
-    costs: tuple[CostEvent, ...] = ()
-
-    def __call__(self, transaction: Transaction) -> None:
-        # The model's requests are billed even if another worker processed the same messages meanwhile.
-        self.costs = _record_costs(self.core, transaction, self.job, self.curated, self.prices, self.embedding)
-        if load_outcome(transaction, self.job.scope, self.job.record_ids) is None:
-            _commit(self.core, transaction, self.job, self.curated, self.proposed)
-
-
-async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationResult, prices: tuple[Price, ...]) -> None:
+async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationResult) -> None:
     """Record a failed attempt, with the costs of the model's requests."""
     event = _event(core, job, curated, SemanticGovernance())
-
-    def note(transaction: Transaction) -> tuple[CostEvent, ...]:
-        transaction.events.append(event)
-        return _record_costs(core, transaction, job, curated, prices)
-
-    costs = await core.store.write(grant, note)
-    if core.watcher is not None and costs:
-        core.watcher.on_costs(costs)
-
-
-def _record_costs(
-    core: Core,
-    transaction: Transaction,
-    job: Job,
-    curated: CurationResult | None,
-    prices: tuple[Price, ...],
-    embedding: tuple[Usage, ...] = (),
-) -> tuple[CostEvent, ...]:
-    """Write the cost events of the model and the embedder, charged to the call that caused the job."""
-    usage = (*_model_usage(core, job, curated), *embedding)
-    if not usage:
-        return ()
-    cause = job.cause or Cause()
-    now = core.clock.now()
-    return record_costs(transaction, core, cause.operation_id, cause.binding, job.scope, usage, now, prices)
+    usage = _model_usage(core, job, curated)
+    effect = await with_costs(core, grant, usage, lambda transaction: transaction.events.append(event), job)
+    await core.store.write(grant, effect)
+    report_costs(core, effect)
 
 
 def _model_usage(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
@@ -208,8 +168,11 @@ def _proposal_id(job_id: str, place: int) -> str:
 
 
 def _commit(
-    core: Core, transaction: Transaction, job: Job, curated: CurationResult | None, proposed: Sequence[IndexedCandidate]
+    core: Core, job: Job, curated: CurationResult | None, proposed: Sequence[IndexedCandidate], transaction: Transaction
 ) -> None:
+    # Another worker may have processed the same messages meanwhile. The model's requests are billed all the same.
+    if load_outcome(transaction, job.scope, job.record_ids) is not None:
+        return
     now = core.clock.now()
     name = "none" if core.curator is None else core.curator.name
     writer = CandidateAuthor(core, lasting_scope(job.scope), f"curator:{name}", _CEILING, now)

@@ -41,7 +41,7 @@ from holdfast.domain.transcript_turns import View
 from holdfast.ports import RankedCandidates, Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
-from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import (
     RetrievalContext,
     check_registries,
@@ -123,9 +123,7 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
                 faithful=all(line.id in source_ids for line in block.lines),
             ),
             private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
-            lifecycle_report=lifecycle_report(
-                self.action, prepared.now, prepared.core.clock.now(), summary, admission=admission
-            ),
+            lifecycle_report=StartedOperation(prepared.core, self.action, prepared.now, admission).report(summary),
         )
 
     def record_count(self, result: MemoryProjectionReport) -> int:

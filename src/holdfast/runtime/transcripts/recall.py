@@ -17,7 +17,7 @@ from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.recall import choose_hits
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
-from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import RetrievalContext, check_registries, to_recalled_record
 
 MAX_LIMIT = 200
@@ -55,7 +55,7 @@ class RecallForHost(QueryRead, Read[PreparedQuery, MemoryRecallReport]):
             query=self.request.query,
             procedural_hits=procedural,
             working=working,
-            lifecycle_report=lifecycle_report(self.action, prepared.now, prepared.core.clock.now(), summary),
+            lifecycle_report=StartedOperation(prepared.core, self.action, prepared.now).report(summary),
         )
 
     def record_count(self, result: MemoryRecallReport) -> int:

@@ -6,7 +6,7 @@ store's own embedder and analyzer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.domain import ids
@@ -19,8 +19,8 @@ from holdfast.domain.archive_format import (
     ArchivedTurn,
 )
 from holdfast.domain.canonical import derive_id, is_holdfast_id, transfer_id
-from holdfast.domain.ids import JobId, MemoryId, MessageId, ResourceId, TurnId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.field_copies import copy_fields
+from holdfast.domain.ids import MemoryId, MessageId, ResourceId, TurnId
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.resources import URI_SCHEME, Resource, resource_uri
 from holdfast.domain.runtime_api.exchange import Taken
@@ -30,10 +30,10 @@ from holdfast.errors import DuplicateId
 from holdfast.ports import NewMessage, NewRevision, NewTurn, StoredAlias, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
+from holdfast.runtime.job_queue import enqueue_indexing
 
 # Placeholder for a text that was not exported, until the turn gets its archived state and the text is removed.
 _NO_TEXT = "-"
-_RECORDS_PER_JOB = 500
 _TURN_PREFIX = f"{ids.TURN}_"
 
 
@@ -217,18 +217,7 @@ class RecordImporter:
         resource_id = ResourceId(_target_id(archived.id, self.memories_home))
         if transaction.resources.find(resource_id) is not None:
             return Taken(known=1)
-        resource = Resource(
-            id=resource_id,
-            uri=resource_uri(archived.scope, resource_id),
-            name=archived.name,
-            media_type=archived.media_type,
-            sha256=archived.sha256,
-            bytes=archived.bytes,
-            chunks=archived.chunks,
-            external_uri=archived.external_uri,
-            scope=archived.scope,
-            recorded_at=archived.recorded_at,
-        )
+        resource = copy_fields(Resource, archived, id=resource_id, uri=resource_uri(archived.scope, resource_id))
         # Chunks are imported before their resource. If none exists, it was forgotten here; resources have no tombstone.
         if archived.chunks and not transaction.resources.chunks(resource):
             return Taken(forgotten=1)
@@ -240,16 +229,10 @@ class RecordImporter:
         return Taken(aliases=1) if transaction.aliases.import_alias(alias) else Taken(known=1)
 
     def _queue_indexing(self, transaction: Transaction, scope: Scope, record_ids: Sequence[str]) -> None:
-        """Queue a job that makes the vectors, if the embedder is remote."""
-        if self.core.embedder.local:
-            return
-        for start in range(0, len(record_ids), _RECORDS_PER_JOB):
-            job = NewJob(JobKind.INDEX, scope, tuple(record_ids[start : start + _RECORDS_PER_JOB]))
-            transaction.jobs.enqueue(JobId(self.core.ids.new(ids.JOB)), job, self.core.clock.now())
+        """Queue jobs that make the vectors, if the embedder is remote."""
+        if not self.core.embedder.local:
+            enqueue_indexing(transaction, self.core, scope, record_ids)
 
 
 def _target_id(record_id: str, home: str | None) -> str:
     return record_id if home is None else transfer_id(record_id, home)
-
-
-Tell = Callable[[int, int], None]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain import ids
@@ -26,7 +25,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import checked_member
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write
-from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import StartedOperation
 
 MAX_REASON_CHARS = 1_000
 _JOBS = 10_000
@@ -46,9 +45,8 @@ def _append_event(
 
 @dataclass(frozen=True, slots=True)
 class _PreparedRecover:
-    core: Core
+    started: StartedOperation
     pending: Mapping[JobId, Job]
-    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +65,13 @@ class Recover(Write[_PreparedRecover, MemoryRecoverReport]):
         return cls(Scope(space=governance.identity.space), governance, trigger)
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedRecover:
-        started_at = core.clock.now()
+        started = StartedOperation(core, self.action, core.clock.now())
         pending = await core.store.read(grant, _pending_jobs)
         await core.drain()
-        return _PreparedRecover(core, pending, started_at)
+        return _PreparedRecover(started, pending)
 
     def apply(self, transaction: Transaction, prepared: _PreparedRecover) -> MemoryRecoverReport:
-        core = prepared.core
+        core = prepared.started.core
         waiting = _pending_jobs(transaction)
         ended = {job.id: job for job in transaction.jobs.newest(JobStatus.SUCCEEDED, _JOBS)}
         exhausted = {job.id: job for job in transaction.jobs.newest(JobStatus.FAILED, _JOBS)}
@@ -103,15 +101,7 @@ class Recover(Write[_PreparedRecover, MemoryRecoverReport]):
         return MemoryRecoverReport(
             changed=changed,
             reason=RECOVERED if changed else NOTHING_TO_RECOVER,
-            lifecycle_report=lifecycle_report(
-                self.action,
-                prepared.started_at,
-                core.clock.now(),
-                summary,
-                changed=changed,
-                trigger=self.trigger,
-                event_id=event_id,
-            ),
+            lifecycle_report=prepared.started.report(summary, changed=changed, trigger=self.trigger, event_id=event_id),
             finished=dict(finished),
             failed=dict(failed),
             waiting=dict(waiting_kinds),
@@ -128,7 +118,7 @@ def _pending_jobs(reader: Reader) -> dict[JobId, Job]:
 
 
 @dataclass(frozen=True, slots=True)
-class Close(Write[tuple[Core, datetime], MemoryCloseReport]):
+class Close(Write[StartedOperation, MemoryCloseReport]):
     """Record that the runtime ends. The caller closes the store afterwards."""
 
     action: ClassVar[Action] = Action.CLOSE
@@ -141,11 +131,9 @@ class Close(Write[tuple[Core, datetime], MemoryCloseReport]):
         reason = checked_text(request.reason, "reason", max_chars=MAX_REASON_CHARS)
         return cls(governance.identity.scope, governance, reason)
 
-    async def prepare(self, core: Core, grant: Grant) -> tuple[Core, datetime]:
-        return core, core.clock.now()
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
+        return StartedOperation(core, self.action, core.clock.now())
 
-    def apply(self, transaction: Transaction, prepared: tuple[Core, datetime]) -> MemoryCloseReport:
-        core, started_at = prepared
-        event_id = _append_event(core, transaction, self.governance, self.scope, {"operation": self.action})
-        report = lifecycle_report(self.action, started_at, core.clock.now(), "closed", event_id=event_id)
-        return MemoryCloseReport(self.reason, report)
+    def apply(self, transaction: Transaction, prepared: StartedOperation) -> MemoryCloseReport:
+        event_id = _append_event(prepared.core, transaction, self.governance, self.scope, {"operation": self.action})
+        return MemoryCloseReport(self.reason, prepared.report("closed", event_id=event_id))

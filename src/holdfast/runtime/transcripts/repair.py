@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
@@ -15,17 +14,11 @@ from holdfast.domain.runtime_api.transcripts import MemoryTranscriptRepairReport
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 
 
 @dataclass(frozen=True, slots=True)
-class _PreparedCheck:
-    core: Core
-    started_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RepairTranscript(Read[_PreparedCheck, MemoryTranscriptRepairReport]):
+class RepairTranscript(Read[StartedOperation, MemoryTranscriptRepairReport]):
     """Check a conversation and the references to it."""
 
     action: ClassVar[Action] = Action.REPAIR_TRANSCRIPT
@@ -38,10 +31,10 @@ class RepairTranscript(Read[_PreparedCheck, MemoryTranscriptRepairReport]):
         address = ConversationAddress.of(governance, where)
         return cls(governance, address, address.scope)
 
-    async def prepare(self, core: Core, grant: Grant) -> _PreparedCheck:
-        return _PreparedCheck(core, core.clock.now())
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
+        return StartedOperation(core, self.action, core.clock.now())
 
-    def apply(self, reader: Reader, prepared: _PreparedCheck) -> MemoryTranscriptRepairReport:
+    def apply(self, reader: Reader, prepared: StartedOperation) -> MemoryTranscriptRepairReport:
         thread = self.address.resolve(reader)
         most = self.governance.budget.transcript.repair_issues
         found = reader.transcripts.check(thread, most + 1)
@@ -54,13 +47,7 @@ class RepairTranscript(Read[_PreparedCheck, MemoryTranscriptRepairReport]):
             issues=issues,
             profile_budget_applied=cut,
             fail_closed=bool(issues),
-            lifecycle_report=lifecycle_report(
-                self.action,
-                prepared.started_at,
-                prepared.core.clock.now(),
-                summary,
-                trigger=Trigger.OPERATOR_REQUESTED,
-            ),
+            lifecycle_report=prepared.report(summary, trigger=Trigger.OPERATOR_REQUESTED),
         )
 
     def record_count(self, result: MemoryTranscriptRepairReport) -> int:

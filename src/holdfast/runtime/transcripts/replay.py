@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from holdfast.domain.access import Action, Grant, check_view
 from holdfast.domain.checks import checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
-from holdfast.domain.lifecycle import (
-    Admission,
-    Disposition,
-    LifecycleReport,
-    ModeInput,
-    Trigger,
-    admit,
-    checked_mode,
-)
+from holdfast.domain.lifecycle import Admission, ModeInput, Trigger, admit, checked_mode
 from holdfast.domain.redaction import RedactedSlice, redact_turns
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptExportReport,
@@ -31,16 +22,11 @@ from holdfast.domain.transcript_turns import MAX_SEQUENCE, View, checked_member,
 from holdfast.errors import InvalidCursor
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ADMITTED, ConversationAddress, StartedOperation
 
 MOST_TURNS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedReplay:
-    core: Core
-    started_at: datetime
-    admission: Admission
+_PageRequest = MemoryTranscriptReplayRequest | MemoryTranscriptExportRequest
+R = TypeVar("R", MemoryTranscriptReplayReport, MemoryTranscriptExportReport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +40,15 @@ class TranscriptPageQuery:
     cursor: str | None
 
     @classmethod
-    def of(
-        cls, governance: Governance, where: MemoryScope, view: object, limit: object, cursor: object
-    ) -> TranscriptPageQuery:
+    def of(cls, governance: Governance, where: MemoryScope, request: _PageRequest) -> TranscriptPageQuery:
+        cursor: object = request.cursor
         if cursor is not None and not isinstance(cursor, str):
             raise InvalidCursor("cursor", f"cursor_not_found: expected a text, got {type(cursor).__name__}")
         return cls(
             governance,
             ConversationAddress.of(governance, where),
-            checked_member(View, view, "view"),
-            checked_whole(limit, "limit", 1, MOST_TURNS),
+            checked_member(View, request.view, "view"),
+            checked_whole(request.limit, "limit", 1, MOST_TURNS),
             cursor,
         )
 
@@ -77,9 +62,20 @@ class _TranscriptPage:
     next_cursor: str | None
     clipped: bool
 
-    @property
-    def profile_budget_applied(self) -> bool:
-        return self.clipped or self.slice.profile_budget_applied
+    def summary(self, view: View) -> str:
+        audit = self.slice.audit
+        return f"{audit.turns} turns as {view}, {audit.redacted_messages} of {audit.messages} messages withheld"
+
+    def fields_of_report(self, view: View) -> dict[str, Any]:
+        """The fields that the reports of both verbs have."""
+        return {
+            "key": key_of(self.thread),
+            "view": view,
+            "slice": self.slice,
+            "next_cursor": self.next_cursor,
+            "has_more": self.next_cursor is not None,
+            "profile_budget_applied": self.clipped or self.slice.profile_budget_applied,
+        }
 
 
 def _load_page(reader: Reader, wanted: TranscriptPageQuery) -> _TranscriptPage:
@@ -106,13 +102,22 @@ def resolve_cursor(reader: Reader, thread: Scope, cursor: str) -> int:
     )
 
 
-def _summary(page: _TranscriptPage, view: View) -> str:
-    audit = page.slice.audit
-    return f"{audit.turns} turns as {view}, {audit.redacted_messages} of {audit.messages} messages withheld"
+class _PageRead(Read[StartedOperation, R]):
+    """Common base of both verbs."""
+
+    __slots__ = ()
+    wanted: TranscriptPageQuery
+
+    def _start(self, core: Core, grant: Grant, admission: Admission) -> StartedOperation:
+        check_view(grant.actor, self.wanted.view, self.scope.partition)
+        return StartedOperation(core, self.action, core.clock.now(), admission)
+
+    def record_count(self, result: R) -> int:
+        return result.slice.audit.messages
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayTranscript(Read[PreparedReplay, MemoryTranscriptReplayReport]):
+class ReplayTranscript(_PageRead[MemoryTranscriptReplayReport]):
     """A page of a conversation in one view."""
 
     action: ClassVar[Action] = Action.REPLAY_TRANSCRIPT
@@ -121,31 +126,20 @@ class ReplayTranscript(Read[PreparedReplay, MemoryTranscriptReplayReport]):
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptReplayRequest) -> ReplayTranscript:
-        wanted = TranscriptPageQuery.of(governance, where, request.view, request.limit, request.cursor)
+        wanted = TranscriptPageQuery.of(governance, where, request)
         return cls(wanted.address.scope, wanted)
 
-    async def prepare(self, core: Core, grant: Grant) -> PreparedReplay:
-        check_view(grant.actor, self.wanted.view, self.scope.partition)
-        return PreparedReplay(core, core.clock.now(), Admission(Disposition.EXECUTE_NOW))
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
+        return self._start(core, grant, ADMITTED)
 
-    def apply(self, reader: Reader, prepared: PreparedReplay) -> MemoryTranscriptReplayReport:
-        page = _load_page(reader, self.wanted)
-        return MemoryTranscriptReplayReport(
-            key=key_of(page.thread),
-            view=self.wanted.view,
-            slice=page.slice,
-            next_cursor=page.next_cursor,
-            has_more=page.next_cursor is not None,
-            profile_budget_applied=page.profile_budget_applied,
-            lifecycle_report=_lifecycle_report(self.action, prepared, _summary(page, self.wanted.view)),
-        )
-
-    def record_count(self, result: MemoryTranscriptReplayReport) -> int:
-        return result.slice.audit.messages
+    def apply(self, reader: Reader, prepared: StartedOperation) -> MemoryTranscriptReplayReport:
+        page, view = _load_page(reader, self.wanted), self.wanted.view
+        report = prepared.report(page.summary(view))
+        return MemoryTranscriptReplayReport(**page.fields_of_report(view), lifecycle_report=report)
 
 
 @dataclass(frozen=True, slots=True)
-class ExportTranscript(Read[PreparedReplay, MemoryTranscriptExportReport]):
+class ExportTranscript(_PageRead[MemoryTranscriptExportReport]):
     """A page of a conversation for export, with citations."""
 
     action: ClassVar[Action] = Action.EXPORT_TRANSCRIPT
@@ -155,43 +149,23 @@ class ExportTranscript(Read[PreparedReplay, MemoryTranscriptExportReport]):
 
     @classmethod
     def of(cls, governance: Governance, where: MemoryScope, request: MemoryTranscriptExportRequest) -> ExportTranscript:
-        wanted = TranscriptPageQuery.of(governance, where, request.view, request.limit, request.cursor)
+        wanted = TranscriptPageQuery.of(governance, where, request)
         return cls(wanted.address.scope, wanted, checked_mode(request.mode_input))
 
-    async def prepare(self, core: Core, grant: Grant) -> PreparedReplay:
-        check_view(grant.actor, self.wanted.view, self.scope.partition)
-        return PreparedReplay(core, core.clock.now(), admit(self.action, self.mode))
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
+        return self._start(core, grant, admit(self.action, self.mode))
 
-    def apply(self, reader: Reader, prepared: PreparedReplay) -> MemoryTranscriptExportReport:
-        if prepared.admission.disposition is Disposition.EXECUTE_NOW:
+    def apply(self, reader: Reader, prepared: StartedOperation) -> MemoryTranscriptExportReport:
+        view = self.wanted.view
+        if prepared.is_admitted:
             page = _load_page(reader, self.wanted)
-            summary = _summary(page, self.wanted.view)
+            summary = page.summary(view)
         else:
-            page = _TranscriptPage(
-                self.wanted.address.stated,
-                redact_turns((), self.wanted.view, self.wanted.governance.budget.transcript),
-                None,
-                False,
-            )
+            nothing = redact_turns((), view, self.wanted.governance.budget.transcript)
+            page = _TranscriptPage(self.wanted.address.stated, nothing, None, False)
             summary = f"nothing exported: {prepared.admission.reason}"
-        key = key_of(page.thread)
         return MemoryTranscriptExportReport(
-            key=key,
-            view=self.wanted.view,
-            slice=page.slice,
-            next_cursor=page.next_cursor,
-            has_more=page.next_cursor is not None,
-            profile_budget_applied=page.profile_budget_applied,
-            lifecycle_report=_lifecycle_report(self.action, prepared, summary, Trigger.SNAPSHOT_TRANSFER),
-            citations=tuple(citation(key, turn.id) for turn in page.slice.turns),
+            **page.fields_of_report(view),
+            lifecycle_report=prepared.report(summary, trigger=Trigger.SNAPSHOT_TRANSFER),
+            citations=tuple(citation(key_of(page.thread), turn.id) for turn in page.slice.turns),
         )
-
-    def record_count(self, result: MemoryTranscriptExportReport) -> int:
-        return result.slice.audit.messages
-
-
-def _lifecycle_report(
-    action: Action, prepared: PreparedReplay, summary: str, trigger: Trigger = Trigger.SDK_CALL
-) -> LifecycleReport:
-    now = prepared.core.clock.now()
-    return lifecycle_report(action, prepared.started_at, now, summary, trigger=trigger, admission=prepared.admission)

@@ -8,6 +8,7 @@ from datetime import datetime
 from holdfast.domain.access import Grant, readable_partitions
 from holdfast.domain.checks import checked_instance, checked_text
 from holdfast.domain.conditions import ModelContextCondition
+from holdfast.domain.field_copies import copy_fields
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import ModeInput, checked_mode
@@ -89,18 +90,10 @@ class RetrievalContext:
 
 def to_recalled_record(hit: Hit, text: str | None = None, *, cut: bool = False) -> RecalledRecord:
     """Convert a hit for a report. A message is not listed as its own evidence."""
-    return RecalledRecord(
-        id=hit.id,
-        kind=hit.kind,
-        plane=hit.plane,
+    return copy_fields(
+        RecalledRecord,
+        hit,
         text=hit.text if text is None else text,
-        score=hit.score,
-        trust=hit.trust,
-        recorded_at=hit.recorded_at,
-        said_at=hit.said_at,
-        sender=hit.sender,
-        role=hit.role,
-        source=hit.source,
         evidence_ids=tuple(link.message_id for link in hit.evidence if link.message_id != hit.id),
         cut=cut,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
@@ -13,16 +12,8 @@ from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemo
 from holdfast.domain.checks import checked_flag
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
-from holdfast.domain.ids import EventId, OperationId
-from holdfast.domain.lifecycle import (
-    Admission,
-    Disposition,
-    LifecycleReport,
-    ModeInput,
-    Trigger,
-    admit,
-    checked_mode,
-)
+from holdfast.domain.ids import EventId
+from holdfast.domain.lifecycle import ModeInput, admit, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Status
 from holdfast.domain.runtime_api.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
 from holdfast.domain.scope import Scope
@@ -39,7 +30,7 @@ from holdfast.loops import run_in_thread
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.transcripts.archive import archive_memory, archive_resource, archive_turns
-from holdfast.runtime.transcripts.conversation_address import lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.manifest_and_events import append_event
 from holdfast.runtime.transcripts.record_import import IndexedRecord, RecordImporter, index_records
 
@@ -55,14 +46,7 @@ def ignore_progress(done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _PreparedSpace:
-    core: Core
-    started_at: datetime
-    admission: Admission
-
-
-@dataclass(frozen=True, slots=True)
-class ExportSpace(Read[_PreparedSpace, MemorySpaceExportReport]):
+class ExportSpace(Read[StartedOperation, MemorySpaceExportReport]):
     """Write a space to `sink`, line by line, from one snapshot: a single read transaction, however long it takes.
 
     Private content is included only on request, for an operator that may read the raw view: private authorities and
@@ -84,13 +68,13 @@ class ExportSpace(Read[_PreparedSpace, MemorySpaceExportReport]):
     def scope(self) -> Scope:  # type: ignore[override]
         return Scope(space=self.governance.identity.space)
 
-    async def prepare(self, core: Core, grant: Grant) -> _PreparedSpace:
+    async def prepare(self, core: Core, grant: Grant) -> StartedOperation:
         if self.include_private:
             check_view(grant.actor, View.RAW_OWNER_ONLY, self.scope.partition)
-        return _PreparedSpace(core, core.clock.now(), admit(self.action, self.mode_input))
+        return StartedOperation(core, self.action, core.clock.now(), admit(self.action, self.mode_input))
 
-    def apply(self, reader: Reader, prepared: _PreparedSpace) -> MemorySpaceExportReport:
-        if prepared.admission.disposition is not Disposition.EXECUTE_NOW:
+    def apply(self, reader: Reader, prepared: StartedOperation) -> MemorySpaceExportReport:
+        if not prepared.is_admitted:
             return self._report(prepared, SpaceCounts(), None, 0)
         export = _SpaceExport(self, reader, prepared).run()
         counts = SpaceCounts(
@@ -104,11 +88,10 @@ class ExportSpace(Read[_PreparedSpace, MemorySpaceExportReport]):
         return self._report(prepared, counts, export.writer.content_fingerprint, export.writer.size_bytes)
 
     def _report(
-        self, prepared: _PreparedSpace, counts: SpaceCounts, fingerprint: str | None, size: int
+        self, prepared: StartedOperation, counts: SpaceCounts, fingerprint: str | None, size: int
     ) -> MemorySpaceExportReport:
-        accepted = prepared.admission.disposition is Disposition.EXECUTE_NOW
         return MemorySpaceExportReport(
-            accepted=accepted,
+            accepted=prepared.is_admitted,
             space=self.scope.space,
             include_private=self.include_private,
             counts=counts,
@@ -116,8 +99,8 @@ class ExportSpace(Read[_PreparedSpace, MemorySpaceExportReport]):
             size_bytes=size,
             content=None,
             path=None,
-            lifecycle_report=_lifecycle_report(
-                self.action, prepared, f"{counts.turns} turns, {counts.memories} memories, {size} bytes"
+            lifecycle_report=prepared.report_transfer(
+                f"{counts.turns} turns, {counts.memories} memories, {size} bytes"
             ),
         )
 
@@ -128,7 +111,7 @@ class ExportSpace(Read[_PreparedSpace, MemorySpaceExportReport]):
 class _SpaceExport:
     """One export of a space in progress."""
 
-    def __init__(self, verb: ExportSpace, reader: Reader, prepared: _PreparedSpace) -> None:
+    def __init__(self, verb: ExportSpace, reader: Reader, prepared: StartedOperation) -> None:
         self.writer = SpaceFileWriter()
         self.messages = self.withheld = 0
         self._verb = verb
@@ -204,7 +187,8 @@ def _is_public(revisions: Sequence[MemoryRecord]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _ImportedSpace(_PreparedSpace):
+class _ImportedSpace:
+    started: StartedOperation
     found: VerifiedSpaceFile | None = None
     taken: Taken = field(default_factory=Taken)
 
@@ -232,9 +216,9 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
         return Scope(space=self.governance.identity.space)
 
     async def prepare(self, core: Core, grant: Grant) -> _ImportedSpace:
-        started_at, admission = core.clock.now(), admit(self.action, self.mode_input)
-        if admission.disposition is not Disposition.EXECUTE_NOW:
-            return _ImportedSpace(core, started_at, admission)
+        started = StartedOperation(core, self.action, core.clock.now(), admit(self.action, self.mode_input))
+        if not started.is_admitted:
+            return _ImportedSpace(started)
         space = self.scope.space
         found = await run_in_thread(lambda: verify_space_file(self.source(), space))
         intake = RecordImporter(
@@ -251,7 +235,7 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
             taken += await core.store.write(grant, partial(_import_records, intake, prepared))
             done += len(chunk)
             self.tell(done, found.records)
-        return _ImportedSpace(core, started_at, admission, found, taken)
+        return _ImportedSpace(started, found, taken)
 
     def apply(self, transaction: Transaction, prepared: _ImportedSpace) -> MemorySpaceImportReport:
         found, taken = prepared.found, prepared.taken
@@ -259,7 +243,7 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
         if found is not None and taken.changed:
             event_id = append_event(
                 transaction,
-                prepared.core,
+                prepared.started.core,
                 EventKind.OPERATOR,
                 self.scope,
                 keep=self.governance.budget.events,
@@ -274,17 +258,11 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
             origin_space=None if found is None else found.header.space,
             content_fingerprint=None if found is None else found.content_fingerprint,
             taken=taken,
-            lifecycle_report=_lifecycle_report(
-                self.action, prepared, summary, changed=taken.changed, event_id=event_id
-            ),
+            lifecycle_report=prepared.started.report_transfer(summary, changed=taken.changed, event_id=event_id),
         )
 
-    async def finish(
-        self, core: Core, result: MemorySpaceImportReport, operation_id: OperationId
-    ) -> MemorySpaceImportReport:
-        if result.changed:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemorySpaceImportReport) -> bool:
+        return result.changed
 
     def record_count(self, result: MemorySpaceImportReport) -> int:
         return result.taken.messages + result.taken.memories
@@ -314,19 +292,3 @@ def _text_chars(archived: Archived) -> int:
     if isinstance(archived, ArchivedTurn):
         return sum(len(message.text or "") for message in archived.messages)
     return sum(len(revision.text) for revision in archived.revisions) if isinstance(archived, ArchivedMemory) else 0
-
-
-def _lifecycle_report(
-    action: Action, prepared: _PreparedSpace, summary: str, *, changed: bool = False, event_id: EventId | None = None
-) -> LifecycleReport:
-    refused = prepared.admission.disposition is not Disposition.EXECUTE_NOW
-    return lifecycle_report(
-        action,
-        prepared.started_at,
-        prepared.core.clock.now(),
-        f"{prepared.admission.reason}" if refused else summary,
-        changed=changed,
-        trigger=Trigger.SNAPSHOT_TRANSFER,
-        admission=prepared.admission,
-        event_id=event_id,
-    )

@@ -11,14 +11,15 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.derived_refs import RepairIssue, RepairIssueKind
 from holdfast.domain.events import EventKind
 from holdfast.domain.ids import OperationId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.jobs import JobKind
 from holdfast.domain.manifest import EVENTS_KEPT, MENDS, Manifest, RepairAction, StoreRepair, ThreadIssues
 from holdfast.domain.profiles import PROFILES
 from holdfast.domain.results import Finding
-from holdfast.domain.scope import EVERYWHERE, Scope
+from holdfast.domain.scope import Scope
 from holdfast.errors import ManifestMismatch
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Read, Write
+from holdfast.runtime.job_queue import enqueue_for_store
 from holdfast.runtime.transcripts.manifest_and_events import append_event, load_manifest
 
 _MOST_ISSUES = 1_000
@@ -102,7 +103,7 @@ class RepairStore(Write[_PreparedRepair, StoreRepair]):
         core, found = prepared.core, prepared.found
         done = transaction.maintenance.repair(prepared.at, found.keep)
         if done[RepairAction.REINDEX]:
-            self.enqueue(transaction, core, NewJob(JobKind.REEMBED, Scope(space=EVERYWHERE)))
+            enqueue_for_store(transaction, core, JobKind.REEMBED)
         details: dict[str, str | int | None] = {"operation": "repair"}
         details.update({mend.value: count for mend, count in done.items()})
         append_event(transaction, core, EventKind.OPERATOR, self.scope, keep=found.keep, details=details)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -10,8 +10,7 @@ from typing import TypeVar
 from holdfast.domain import ids
 from holdfast.domain.checks import check_metadata, checked_instance, checked_instances, checked_text, checked_whole
 from holdfast.domain.governance import Governance
-from holdfast.domain.ids import JobId, MessageId, TurnId
-from holdfast.domain.jobs import JobKind, NewJob
+from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.runtime_api.transcripts import TurnMessage
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft, Role
@@ -24,7 +23,7 @@ from holdfast.domain.transcript_turns import (
     Utterance,
     checked_member,
 )
-from holdfast.ports import NewMessage, NewTurn, StoredMessages, Transaction
+from holdfast.ports import NewMessage, NewTurn
 from holdfast.runtime.gate import Core
 from holdfast.runtime.indexing import IndexedText
 
@@ -32,7 +31,6 @@ T = TypeVar("T")
 
 # Leaves room for the suffixes of a turn's parts and messages.
 MAX_TURN_ID_CHARS = 200
-_JOB_MESSAGES = 500
 
 AUTHORITY_OF: Mapping[Role, Authority] = {
     Role.USER: Authority.USER_ASSERTED,
@@ -155,22 +153,4 @@ def _new_message(core: Core, given: ValidatedMessage, entry: IndexedText, now: d
         analysis=entry.analysis,
         vectors=entry.vectors,
         authority=given.authority,
-    )
-
-
-def new_ids(stored: StoredMessages) -> tuple[MessageId, ...]:
-    found = (stored.ids[index] for index in sorted(stored.new))
-    return tuple(each for each in found if each is not None)
-
-
-def queue_indexing(transaction: Transaction, core: Core, scope: Scope, waiting: Sequence[str]) -> tuple[JobId, ...]:
-    """Queue jobs that make the missing vectors of these messages."""
-    now = core.clock.now()
-    return tuple(
-        transaction.jobs.enqueue(
-            JobId(core.ids.new(ids.JOB)),
-            NewJob(JobKind.INDEX, scope, tuple(waiting[start : start + _JOB_MESSAGES])),
-            now,
-        )
-        for start in range(0, len(waiting), _JOB_MESSAGES)
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import ClassVar
 
 from holdfast.domain.access import Action, ActorKind, Grant
@@ -13,7 +12,7 @@ from holdfast.domain.candidates import TARGETS, CandidatePrivacy
 from holdfast.domain.checks import checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import OperationId, checked_id
+from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Plane, Trust, Validity
 from holdfast.domain.runtime_api.writing import (
     LongTermExtraction,
@@ -38,7 +37,7 @@ from holdfast.runtime.transcripts.candidate_writer import (
     ValidatedCandidate,
     write_candidates,
 )
-from holdfast.runtime.transcripts.conversation_address import ConversationAddress, lifecycle_report
+from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 
 MAX_CANDIDATES = 256
 MAX_EVIDENCE_REFS = 256
@@ -49,9 +48,9 @@ _CEILINGS = {ActorKind.OPERATOR: Trust.VERIFIED, ActorKind.SYSTEM: Trust.VERIFIE
 
 @dataclass(frozen=True, slots=True)
 class _PreparedWrite:
+    started: StartedOperation
     writer: CandidateAuthor
     entries: Sequence[indexing.IndexedText]
-    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,8 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
         now = core.clock.now()
         entries = await indexing.make_entries(core, [candidate.content for candidate in self.candidates])
         ceiling = _CEILINGS.get(grant.actor.kind, Trust.MODEST)
-        return _PreparedWrite(CandidateAuthor(core, self.scope, str(grant.actor), ceiling, now), entries, now)
+        writer = CandidateAuthor(core, self.scope, str(grant.actor), ceiling, now)
+        return _PreparedWrite(StartedOperation(core, self.action, now), writer, entries)
 
     def apply(self, transaction: Transaction, prepared: _PreparedWrite) -> MemoryWriteReport:
         governed = SemanticGovernance(
@@ -106,9 +106,7 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
             changed=changed,
             operation=self.operation,
             reason=reasons.pop() if len(reasons) == 1 else MIXED,
-            lifecycle_report=lifecycle_report(
-                self.action, prepared.started_at, prepared.writer.core.clock.now(), summary, changed=changed
-            ),
+            lifecycle_report=prepared.started.report(summary, changed=changed),
             semantic_governance=governed,
         )
 
@@ -135,10 +133,8 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
                 thread = ConversationAddress.of(self.governance, where).resolve(reader)
         return CandidateSource(None, ref.turn_id, thread)
 
-    async def finish(self, core: Core, result: MemoryWriteReport, operation_id: OperationId) -> MemoryWriteReport:
-        if result.changed and not core.embedder.local:
-            core.wake()
-        return result
+    def has_work(self, core: Core, result: MemoryWriteReport) -> bool:
+        return result.changed and not core.embedder.local
 
     def record_count(self, result: MemoryWriteReport) -> int:
         return sum(verdict.changed for verdict in result.semantic_governance.verdicts)
