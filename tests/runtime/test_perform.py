@@ -247,4 +247,4 @@ def test_nothing_but_the_gate_makes_operations() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Operation"
     }
-    assert makers == {"runtime/gate.py", "stores/sql/rows.py"}
+    assert makers == {"runtime/gate.py", "stores/sql/operations.py"}

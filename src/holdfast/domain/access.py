@@ -90,7 +90,7 @@ _COMPANY = Trait.CONTROL_PLANE | Trait.COMPANY
 
 
 class Action(StrEnum):
-    """An action that needs a grant, and its traits."""
+    """An action of a caller, which needs a grant."""
 
     traits: Trait
 

@@ -161,11 +161,12 @@ class FlushResponse(ResponseModel):
     message_count: int
 
 
-# Options of a search with the names and types of the library's own.
-SEARCH_OPTIONS = ("sender", "role", "said_from", "said_to", "as_of", "valid_at", "min_score")
+# Options of a search that the route declares itself, or has by another name: `scope` and `filters`.
+_OWN_OPTIONS = ("top_k", "kind", "planes", "source", "quarantined", "method", "radius", "condition")
 _options: dict[str, Any] = {
-    each.name: request_field(each) for each in arguments_of(SearchOptions) if each.name in SEARCH_OPTIONS
+    each.name: request_field(each) for each in arguments_of(SearchOptions) if each.name not in _OWN_OPTIONS
 }
+SEARCH_OPTIONS = tuple(_options)
 _OptionsRequest: Any = create_model("SearchOptionsRequest", __base__=SignedRequest, **_options)
 
 
