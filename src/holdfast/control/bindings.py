@@ -17,9 +17,9 @@ from holdfast.control.company_requests import CompanyRead, CompanyRequest, Compa
 from holdfast.control.dispatch import timeout_of
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.arguments import IdempotencyKey, Rule, check_enum, whole_number
+from holdfast.domain.arguments import IdempotencyKey, Rule, whole_number
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Key, Target, TargetKind
-from holdfast.domain.checks import checked_flag
+from holdfast.domain.checks import check_enum, checked_flag
 from holdfast.domain.contract import Capabilities, HookKind
 from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from holdfast.domain.arguments import Rule, check_enum, check_moment
-from holdfast.domain.checks import checked_text
+from holdfast.domain.arguments import Rule, check_moment
+from holdfast.domain.checks import check_enum, checked_text
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_HANDLES,

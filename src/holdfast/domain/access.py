@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Flag, StrEnum, auto
 from typing import Self
 
-from holdfast.domain.arguments import check_enum
+from holdfast.domain.checks import check_enum
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Partition, PartitionKind, Scope, check_part
 from holdfast.domain.transcript_turns import View
 from holdfast.errors import AccessDenied, InvalidInput

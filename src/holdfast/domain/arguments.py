@@ -15,7 +15,7 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from holdfast.domain.checks import checked_flag, checked_text, checked_whole
+from holdfast.domain.checks import check_enum, checked_flag, checked_text, checked_whole
 from holdfast.errors import InvalidInput, InvalidTimestamp
 
 Check = Callable[[Any, str], object]
@@ -179,11 +179,6 @@ def _check_items(kind: type[Iterable[Any]], check: Check | None, value: Any, fie
     if check is not None:
         for item in value:
             check(item, field)
-
-
-def check_enum(value: object, kind: type[Enum], field: str) -> None:
-    if not isinstance(value, kind):
-        raise InvalidInput(field, f"must be one of {', '.join(str(each.value) for each in kind)}")
 
 
 def check_moment(value: object, field: str) -> None:

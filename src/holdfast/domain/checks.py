@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import TypeVar
 
 from holdfast.errors import InvalidInput, InvalidText
@@ -98,3 +99,8 @@ def checked_instances(values: object, kind: type[K], field: str) -> tuple[K, ...
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise InvalidInput(field, f"expected several {kind.__name__}, got {type(values).__name__}")
     return tuple(checked_instance(each, kind, f"{field}[{place}]") for place, each in enumerate(values))
+
+
+def check_enum(value: object, kind: type[Enum], field: str) -> None:
+    if not isinstance(value, kind):
+        raise InvalidInput(field, f"must be one of {', '.join(str(each.value) for each in kind)}")

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.arguments import check_enum
-from holdfast.domain.checks import Metadata, check_metadata, checked_text
+from holdfast.domain.checks import Metadata, check_enum, check_metadata, checked_text
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.scope import Scope

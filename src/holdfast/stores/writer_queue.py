@@ -1,6 +1,7 @@
 """The queue of a writer thread: requests whose callers wait, errands, and audit rows with a deadline.
 
-A commit wakes each event loop once, however many callers wait there.
+A commit wakes each event loop once, however many callers wait there. `SqlStore` is the part of a store that hands its
+writes and audit rows to the writer.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from enum import Enum, auto
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
-from holdfast.domain.access import Grant
+from holdfast.domain.access import Grant, storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.errors import StoreBusy, StoreClosed
-from holdfast.loops import running_loop
+from holdfast.loops import run_in_thread, running_loop
+from holdfast.ports import Transaction
+
+T = TypeVar("T")
 
 AUDIT_SECONDS = 0.1
 MAX_AUDITS = 20_000
@@ -275,3 +279,27 @@ class AuditingWriter(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise StoreClosed("this memory was closed; open it again")
+
+
+class SqlStore:
+    """Implements what is shared of `ports.Store`.
+
+    Reading, writing and auditing suspend on an event loop, and block without one.
+    """
+
+    sync_safe = True
+    _writer: AuditingWriter
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+
+    async def write(self, grant: Grant, work: Callable[[Transaction], T]) -> T:
+        return cast(T, await self._writer.submit(grant, work))
+
+    async def audit(self, operation: Operation) -> None:
+        if not self._writer.audit(operation):
+            await run_in_thread(self._writer.wait_for_room)
+
+    async def wait_for_audits(self) -> None:
+        if self._writer.owes_audits:
+            await self._writer.submit(storewide_grant(), lambda transaction: None)

@@ -27,8 +27,7 @@ from holdfast.stores.postgres.session import PostgresSession
 from holdfast.stores.postgres.transaction import PostgresTransaction
 from holdfast.stores.postgres.writer import Writers
 from holdfast.stores.sql.reader import SqlReader
-from holdfast.stores.sql.store import SqlStore
-from holdfast.stores.writer_queue import PendingResult
+from holdfast.stores.writer_queue import PendingResult, SqlStore
 
 T = TypeVar("T")
 log = logging.getLogger("holdfast.store")

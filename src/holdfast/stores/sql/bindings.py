@@ -13,7 +13,7 @@ from holdfast.errors import AccessDenied, BindingExists, BindingNotFound, Revisi
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
-from holdfast.stores.sql.json_columns import builder_of, column_values
+from holdfast.stores.sql.rows import builder_of, column_values
 
 _COLUMNS = (
     "id", "space", "key", "provider", "config", "hooks", "enabled", "revision", "created_at", "updated_at",

@@ -11,8 +11,8 @@ from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
-from holdfast.stores.sql.json_columns import as_json, builder_of, column_values
 from holdfast.stores.sql.pagination import PageQuery, read_newest
+from holdfast.stores.sql.rows import as_json, builder_of, column_values
 
 _COST_COLUMNS = (
     "id", "space", "operation_id", "binding", "scope", "agent", "project", "issue", "run", "provider", "model", "day",

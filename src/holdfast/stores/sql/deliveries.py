@@ -22,8 +22,8 @@ from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows, insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
-from holdfast.stores.sql.json_columns import as_json, from_entry, to_entry
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, read_newest
+from holdfast.stores.sql.rows import as_json, from_entry, to_entry
 
 FORGOTTEN = "forgotten"
 # Has a payload, or a digest that could identify it.

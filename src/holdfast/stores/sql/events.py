@@ -10,7 +10,7 @@ from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
-from holdfast.stores.sql.json_columns import builder_of
+from holdfast.stores.sql.rows import builder_of
 
 _COLUMNS = "id, kind, scope, at, plane, record_key, content_hash, details"
 _event = builder_of(Event, _COLUMNS)

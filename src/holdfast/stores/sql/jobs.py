@@ -14,9 +14,9 @@ from holdfast.domain.times import to_micros
 from holdfast.errors import LeaseLost
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.grant_scope import SqlRepository
-from holdfast.stores.sql.json_columns import as_json, builder_of
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest
 from holdfast.stores.sql.records.reader import SqlRecordReader
+from holdfast.stores.sql.rows import as_json, builder_of
 
 _COLUMNS = (
     "id, kind, scope, record_ids, status, attempt, token, created_at, run_after, lease_until, started_at,"

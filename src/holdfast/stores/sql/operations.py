@@ -28,8 +28,8 @@ from holdfast.errors import AccessDenied, RevisionConflict
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import Database
 from holdfast.stores.sql.grant_scope import SqlRepository
-from holdfast.stores.sql.json_columns import as_json, from_entry, to_entry
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest, usable_indexes
+from holdfast.stores.sql.rows import as_json, from_entry, to_entry
 from holdfast.stores.sql.write_scope import WriteScope
 
 _READ = (

@@ -12,7 +12,7 @@ from holdfast.domain.users import User
 from holdfast.errors import AccessDenied
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.grant_scope import GrantScope, SqlRepository
-from holdfast.stores.sql.json_columns import builder_of
+from holdfast.stores.sql.rows import builder_of
 
 _COLUMNS = "id, space, created_at, rotated_at, revoked_at, kind, role, subjects"
 _user = builder_of(User, _COLUMNS)

@@ -23,14 +23,12 @@ from holdfast.loops import ThreadPool, run_in_thread
 from holdfast.ports import NearestIndex, Reader, Transaction
 from holdfast.stores.sql.grant_scope import GrantScope
 from holdfast.stores.sql.reader import SqlReader
-from holdfast.stores.sql.store import SqlStore
-from holdfast.stores.sqlite.busy_retry import roll_back
 from holdfast.stores.sqlite.connection import MEMORY, connect, open_store
 from holdfast.stores.sqlite.dialect import SQLITE
 from holdfast.stores.sqlite.errors import translating
 from holdfast.stores.sqlite.nearest import GraphBuild, GraphFolder
 from holdfast.stores.sqlite.writer import SqliteTransaction, SqliteWriter
-from holdfast.stores.writer_queue import PendingResult
+from holdfast.stores.writer_queue import PendingResult, SqlStore
 
 T = TypeVar("T")
 BUSY_SECONDS = 15.0
@@ -156,7 +154,8 @@ def _read(
     try:
         return work(SqlReader(SqliteReadScope(connection, grant, shelf)))
     finally:
-        roll_back(connection)
+        if connection.in_transaction:  # SQLite may have rolled back already
+            connection.execute("ROLLBACK")
 
 
 def _scrub_indexes(shelf: GraphFolder, busy_seconds: float, connection: sqlite3.Connection) -> None:
