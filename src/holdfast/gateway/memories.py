@@ -72,6 +72,7 @@ _ROUTES = (
     VerbRoute(
         "DELETE", "/{record_id}", "forget", (404, 412), 200, "delete",
         callers=USERS, model=ForgetReceiptResponse, fields=_ONE, without=("source", "token"),
+        doc="Forget a memory or message permanently, with everything that was learned from it alone.",
     ),
 )  # fmt: skip
 

@@ -40,6 +40,7 @@ _ROUTES = (
     VerbRoute(
         "GET", "/{resource_id}", "resource", (404,),
         callers=USERS, model=ResourceResponse, view=presenters.resource, fields=_ONE,
+        doc="Get a resource by its id. `POST /memories/search` finds its text.",
     ),
     VerbRoute(
         "DELETE", "/{resource_id}", "delete_resource", (404,),

@@ -29,11 +29,15 @@ async def _find_space(auth: Authenticator, request: Request, values: dict[str, A
 
 _OPERATORS = Callers(AccessRule.OPERATOR, _find_space, {})
 _ROUTES = (
-    VerbRoute("GET", "", "users", callers=_OPERATORS, model=UserListResponse, fields=PAGE, without=("kind",)),
     VerbRoute(
-        "DELETE", "/{user_id:path}", "revoke_user", (404,), callers=_OPERATORS, model=UserResponse, without=("kind",)
+        "GET", "", "users", callers=_OPERATORS, model=UserListResponse, fields=PAGE, without=("kind",),
+        doc="List all users by id, without their keys.",
     ),
-)
+    VerbRoute(
+        "DELETE", "/{user_id:path}", "revoke_user", (404,), callers=_OPERATORS, model=UserResponse, without=("kind",),
+        doc="Revoke a user's key. The user's memory stays. The operator's token can issue a new key.",
+    ),
+)  # fmt: skip
 
 
 def router(auth: Authenticator) -> APIRouter:

@@ -67,7 +67,8 @@ class VerbRoute:
 
     `fields` has parameters of other types, and further ones; `without` are arguments that the route lacks. `many` is
     the name of a result that is a list. `errors` are the refusals besides 401, 403 and 422. A `model` reads the result,
-    or what `view` makes of it; without one, it is written as `control/json_views.py` says.
+    or what `view` makes of it; without one, it is written as `control/json_views.py` says. `doc` describes the route if
+    its verb does more.
     """
 
     method: str
@@ -84,6 +85,7 @@ class VerbRoute:
     without: tuple[str, ...] = ()
     model: type[BaseModel] | None = None
     view: Callable[[Any], Any] | None = None
+    doc: str | None = None
 
     @property
     def entry(self) -> VerbEntry:
@@ -111,7 +113,9 @@ def add_routes(routes: APIRouter, auth: Authenticator, table: tuple[VerbRoute, .
             methods=[route.method],
             status_code=route.status,
             name=route.endpoint_name,
-            description=(route.entry.doc or own_docstring(route.entry.request) or "").replace("\n    ", "\n"),
+            description=(route.doc or route.entry.doc or own_docstring(route.entry.request) or "").replace(
+                "\n    ", "\n"
+            ),
             response_model=_model(route),
             responses=refusals(*errors),
             **allow(rule),
