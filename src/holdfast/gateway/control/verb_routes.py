@@ -107,15 +107,14 @@ def add_routes(routes: APIRouter, auth: Authenticator, table: tuple[VerbRoute, .
     for route in table:
         rule = route.callers.rule
         errors = (401, *route.errors, 422) if rule is AccessRule.USER else (401, 403, *route.errors, 422)
+        explained = route.doc or route.entry.doc or own_docstring(route.entry.request) or ""
         routes.add_api_route(
             route.path,
             _endpoint(auth, route),
             methods=[route.method],
             status_code=route.status,
             name=route.endpoint_name,
-            description=(route.doc or route.entry.doc or own_docstring(route.entry.request) or "").replace(
-                "\n    ", "\n"
-            ),
+            description=explained.replace("\n    ", "\n"),
             response_model=_model(route),
             responses=refusals(*errors),
             **allow(rule),
