@@ -24,12 +24,13 @@ from holdfast.settings import Settings
 ROOT = Path(holdfast.__file__).parent
 MODULES = {path.relative_to(ROOT).as_posix().removesuffix(".py"): path for path in sorted(ROOT.rglob("*.py"))}
 GENERATED = {name for name, path in MODULES.items() if "Written by `make generate`" in path.read_text("utf-8")[:200]}
-CORE = {"errors", "domain", "failpoints", "loops"}
+CORE = {"errors", "domain", "failpoints", "loops", "private_files"}
 # Allowed imports per package, besides itself. `errors ← domain ← ports ← runtime ← control ← edges`; only `app` may
 # import everything. Providers are implementations: of them, only `local` uses the runtime.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "failpoints": set(),
+    "private_files": set(),
     "loops": {"errors"},
     "domain": {"errors"},
     "ports": CORE,
