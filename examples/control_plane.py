@@ -11,4 +11,4 @@ with tempfile.TemporaryDirectory() as folder:
         found = plane.query("When are releases?", agent="builder")
         print(found.binding, [snippet.text for snippet in found.result.snippets])
         for operation in plane.operations(agent="builder").items:
-            print(operation.action, operation.outcome, operation.touched)
+            print(operation.action, operation.outcome, operation.record_count)

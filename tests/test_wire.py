@@ -219,7 +219,7 @@ def test_a_condition_arrives_with_its_moments() -> None:
             Compare("said_at", "in", (NOW, datetime.max.replace(tzinfo=UTC))),
         )
     )
-    arrived = form.decode(form.encode(Search(Scope(), "q", SearchOptions(condition=asked)))).wanted.condition
+    arrived = form.decode(form.encode(Search(Scope(), "q", SearchOptions(condition=asked)))).options.condition
     assert arrived == asked
     assert repr(arrived) == repr(asked)
 
@@ -236,7 +236,7 @@ def test_scores_that_are_no_numbers_arrive() -> None:
 @pytest.mark.parametrize("moment", [datetime.min, datetime.max, NOW, datetime(1969, 12, 31, 23, 59, 59, 999999)])
 def test_moments_keep_their_microseconds_and_are_in_utc(moment: datetime) -> None:
     form, moment = wire.VERBS[Action.SEARCH].request, moment.replace(tzinfo=UTC)
-    arrived = form.decode(form.encode(Search(Scope(), "q", SearchOptions(as_of=moment)))).wanted.as_of
+    arrived = form.decode(form.encode(Search(Scope(), "q", SearchOptions(as_of=moment)))).options.as_of
     assert (arrived, arrived.tzinfo) == (moment, UTC)
 
 
@@ -260,7 +260,7 @@ def test_sets_are_written_in_order_whatever_the_process() -> None:
         for seed in ("1", "2", "3")
     }
     assert len(written) == 1
-    assert json.loads(written.pop())["wanted"]["planes"] == sorted(Plane)
+    assert json.loads(written.pop())["options"]["planes"] == sorted(Plane)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -274,20 +274,20 @@ WRONG = [
     ('{"query":"q"}', "scope", "missing"),
     ('{"scope":null,"query":"q"}', "scope", "expected an object"),
     ('{"scope":{},"query":["hunter2"]}', "query", "expected text"),
-    ('{"scope":{},"query":"q","wanted":{"as_of":1700000000}}', "wanted.as_of", "ISO 8601"),
-    ('{"scope":{},"query":"q","wanted":{"as_of":"hunter2"}}', "wanted.as_of", "ISO 8601"),
-    ('{"scope":{},"query":"q","wanted":{"as_of":"2026-01-01"}}', "wanted.as_of", "ISO 8601"),
-    ('{"scope":{},"query":"q","wanted":{"as_of":"2026-01-01T00:00:00"}}', "wanted.as_of", "offset"),
-    ('{"scope":{},"query":"q","wanted":{"as_of":"0001-01-01T00:00:00+05:00"}}', "wanted.as_of", "outside the years"),
-    ('{"scope":{},"query":"q","wanted":{"min_score":NaN}}', "min_score", "must be a number"),
-    ('{"scope":{},"query":"q","wanted":{"min_score":"NaN"}}', "wanted.min_score", "expected a number"),
-    ('{"scope":{},"query":"q","wanted":{"min_score":1e999}}', "min_score", "must be a number"),
-    ('{"scope":{},"query":"q","wanted":{"top_k":"5"}}', "wanted.top_k", "whole number"),
-    ('{"scope":{},"query":"q","wanted":{"top_k":5.0}}', "wanted.top_k", "whole number"),
-    ('{"scope":{},"query":"q","wanted":{"top_k":true}}', "wanted.top_k", "whole number"),
-    ('{"scope":{},"query":"q","wanted":{"top_k":1' + "0" * 400 + "}}", "top_k", "from 1 to 1,000"),
-    ('{"scope":{},"query":"q","wanted":{"top_k":1' + "0" * 9_000 + "}}", "request", "JSON"),
-    ('{"scope":{},"query":"q","wanted":{"planes":["hunter2"]}}', "wanted.planes[0]", "long_term"),
+    ('{"scope":{},"query":"q","options":{"as_of":1700000000}}', "options.as_of", "ISO 8601"),
+    ('{"scope":{},"query":"q","options":{"as_of":"hunter2"}}', "options.as_of", "ISO 8601"),
+    ('{"scope":{},"query":"q","options":{"as_of":"2026-01-01"}}', "options.as_of", "ISO 8601"),
+    ('{"scope":{},"query":"q","options":{"as_of":"2026-01-01T00:00:00"}}', "options.as_of", "offset"),
+    ('{"scope":{},"query":"q","options":{"as_of":"0001-01-01T00:00:00+05:00"}}', "options.as_of", "outside the years"),
+    ('{"scope":{},"query":"q","options":{"min_score":NaN}}', "min_score", "must be a number"),
+    ('{"scope":{},"query":"q","options":{"min_score":"NaN"}}', "options.min_score", "expected a number"),
+    ('{"scope":{},"query":"q","options":{"min_score":1e999}}', "min_score", "must be a number"),
+    ('{"scope":{},"query":"q","options":{"top_k":"5"}}', "options.top_k", "whole number"),
+    ('{"scope":{},"query":"q","options":{"top_k":5.0}}', "options.top_k", "whole number"),
+    ('{"scope":{},"query":"q","options":{"top_k":true}}', "options.top_k", "whole number"),
+    ('{"scope":{},"query":"q","options":{"top_k":1' + "0" * 400 + "}}", "top_k", "from 1 to 1,000"),
+    ('{"scope":{},"query":"q","options":{"top_k":1' + "0" * 9_000 + "}}", "request", "JSON"),
+    ('{"scope":{},"query":"q","options":{"planes":["hunter2"]}}', "options.planes[0]", "long_term"),
     ('{"scope":{},"query":"hunter2\\ud800"}', "request", "JSON"),
     ("[" * 100_000, "request", "JSON"),
     ("", "request", "JSON"),

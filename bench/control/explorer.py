@@ -67,7 +67,7 @@ def operations(count: int) -> Iterator[Operation]:
             ),
             outcome=Outcome.FAILED if chance.random() < 0.06 else Outcome.SUCCEEDED,
             error_code=None,
-            touched=1,
+            record_count=1,
             started_at=at,
             duration_micros=500,
             attribution=Attribution(

@@ -37,7 +37,7 @@ def test_operations_are_listed_newest_first_and_by_filters(busy: Holdfast) -> No
     assert all(re.match(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC ", line) for line in lines)
     found = busy("operations", "list", "--company", "acme", "--agent", "builder", "--type", "query", "--json").json
     (one,) = found["operations"]
-    assert (one["scope"]["run_id"], one["touched"], one["outcome"]) == ("r2", 1, "succeeded")
+    assert (one["scope"]["run_id"], one["record_count"], one["outcome"]) == ("r2", 1, "succeeded")
     by = ("--run", "r1", "--source-kind", "run", "--binding", "default", "--outcome", "succeeded")
     assert len(busy("operations", "list", "--company", "acme", *by, "--json").json["operations"]) == 1
     later = busy("operations", "list", "--company", "acme", "--since", "2100-01-01")

@@ -50,7 +50,7 @@ def test_a_run_is_told_what_memory_has_for_it_line_by_line(desk: Desk, run: Run)
     assert lines[1] == "1. [run] We chose Lisbon as the city."
     assert (told.binding, told.reason, len(told.snippets)) == ("default", None, len(lines) - 1)
     (row,) = rows
-    assert (row.action, row.outcome, row.touched) == (Action.QUERY, Outcome.SUCCEEDED, len(told.snippets))
+    assert (row.action, row.outcome, row.record_count) == (Action.QUERY, Outcome.SUCCEEDED, len(told.snippets))
     assert row.attribution.hook.kind is HookKind.PRE_RUN_HYDRATE
     assert (row.attribution.hook.run_id, row.attribution.hook.hook_id) == ("r2", "before r2")
     assert run(desk.do(asking(scope=scope), AGENT)).preamble == told.preamble, "the same state, the same text"

@@ -59,7 +59,7 @@ def test_a_new_company_is_served_by_our_own_store(desk: Desk, runner: asyncio.Ru
         found = runner.run(desk.do(Query(BOT, "deploy key"), AGENT))
     assert (captured.binding, captured.provider) == ("default", "local")
     assert [each.text for each in found.result.snippets] == ["The deploy key lives in the vault."]
-    assert [(row.action, row.outcome, row.touched) for row in rows] == [
+    assert [(row.action, row.outcome, row.record_count) for row in rows] == [
         ("capture", Outcome.SUCCEEDED, 1),
         ("query", Outcome.SUCCEEDED, 1),
     ]
@@ -258,7 +258,7 @@ def test_a_record_that_is_not_there_is_refused_in_the_trail_too(
     wanted = handle() if served_by == "elsewhere" else RecordHandle("local", "mem_1")
     with rows_of(desk, runner.run) as rows, pytest.raises(NotFound):
         runner.run(desk.do(GetRecord(WHOLE, wanted, binding_key=served_by)))
-    assert [(row.outcome, row.error_code, row.touched) for row in rows] == [(Outcome.REFUSED, "not_found", 0)]
+    assert [(row.outcome, row.error_code, row.record_count) for row in rows] == [(Outcome.REFUSED, "not_found", 0)]
 
 
 def test_a_key_of_a_binding_chooses_it_for_one_call(desk: Desk, runner: asyncio.Runner) -> None:
@@ -290,7 +290,7 @@ def test_made_again_with_its_key_a_capture_is_kept_once(desk: Desk, runner: asyn
     assert first.result.records == second.result.records
     assert first.operation_id != second.operation_id
     rows = runner.run(desk.listed(action=Capture.action))
-    assert [(row.outcome, row.touched) for row in rows] == [(Outcome.SUCCEEDED, 0), (Outcome.SUCCEEDED, 1)]
+    assert [(row.outcome, row.record_count) for row in rows] == [(Outcome.SUCCEEDED, 0), (Outcome.SUCCEEDED, 1)]
     assert len(desk.hostile.asked) == int(outside)
     if not outside:
         assert len(runner.run(desk.do(Query(BOT, "cat"), AGENT)).result.snippets) == 1
@@ -304,7 +304,7 @@ def test_a_correction_made_again_with_its_key_is_made_once(desk: Desk, runner: a
     first, second = (runner.run(desk.do(verb)) for _ in range(2))
     assert first.result == second.result
     rows = runner.run(desk.listed(action=CorrectRecord.action))
-    assert [row.touched for row in rows] == [0, 1]
+    assert [row.record_count for row in rows] == [0, 1]
 
 
 def test_a_metered_call_costs_what_its_provider_says_and_one_on_the_runs_account_nothing(

@@ -121,7 +121,7 @@ def test_what_is_made_of_a_query_is_the_same_with_and_without_a_price(location: 
         (row,) = in_the_store(desk, runner)
     (snippet,) = answer.result.snippets
     assert snippet.text == "The cat sat."
-    assert row.touched == 1
+    assert row.record_count == 1
     assert row.attribution is not None
     assert row.attribution.handles == (snippet.handle.record_id,)
     assert answer.operation_id == row.id

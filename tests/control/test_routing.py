@@ -301,7 +301,7 @@ def test_where_our_own_store_serves_nothing_changes_but_that_rows_name_the_bindi
         "add", "add", "remember", "search", "get", "list", "recall", "correct", "history", "explain", "forget", "get",
     ]  # fmt: skip
     assert [outcome for _, outcome, _ in rows] == ["succeeded"] * 11 + ["refused"]
-    touched = {str(row.action): row.touched for row in front.rows()}
+    touched = {str(row.action): row.record_count for row in front.rows()}
     assert (touched["search"], touched["list"], touched["recall"]) == (1, 2, 1)
 
 

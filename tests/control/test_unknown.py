@@ -44,7 +44,7 @@ def test_a_crash_between_a_call_outside_and_its_outcome_shows_as_unknown(
     runner.run(desk.bind_outside())
     killed(location, point, verb)
     (row,) = runner.run(desk.listed(outcome=Outcome.UNKNOWN))
-    assert (row.action, row.error_code, row.touched) == (verb, None, 0)
+    assert (row.action, row.error_code, row.record_count) == (verb, None, 0)
     assert row.attribution is not None
     assert (row.attribution.binding, row.attribution.source) == ("elsewhere", NOTE if verb == "capture" else None)
     assert runner.run(desk.do(GetOperation(WHOLE, row.id))) == row

@@ -217,7 +217,7 @@ def test_two_targets_at_once_are_refused(memory: Memory, known: dict[str, str]) 
 def test_a_receipt_names_the_audit_row_of_the_call(memory: Memory, known: dict[str, str]) -> None:
     receipt = memory.forget(known["first"], subject="ana")
     row = trail_of(memory)[-1]
-    assert (row.id, row.action, row.touched) == (receipt.operation_id, "forget", receipt.tombstones)
+    assert (row.id, row.action, row.record_count) == (receipt.operation_id, "forget", receipt.tombstones)
 
 
 def test_a_preview_of_very_much_shows_some_ids_and_counts_all(memory: Memory) -> None:

@@ -71,7 +71,7 @@ def test_a_write_made_again_happens_once(world: World, verb: str) -> None:
     for _ in range(2):
         call(world, "k")
         assert (world.memory.list(subject="ana").items, world.memory.stats(), jobs_of(world.memory)) == before
-    touched = [row.touched for row in trail_of(world.memory) if row.action == verb][-3:]
+    touched = [row.record_count for row in trail_of(world.memory) if row.action == verb][-3:]
     assert touched[0] > 0
     assert touched[1:] == [0, 0]
 

@@ -97,7 +97,7 @@ def test_a_success_leaves_exactly_one_row(known: Known, action: Action) -> None:
     answer, rows = rows_of(known.memory, lambda: call(known))
     assert not isinstance(answer, HoldfastError)
     (row,) = rows
-    assert (row.action, row.outcome, row.error_code, row.touched) == (action, Outcome.SUCCEEDED, None, touched)
+    assert (row.action, row.outcome, row.error_code, row.record_count) == (action, Outcome.SUCCEEDED, None, touched)
     assert str(row.actor) == "operator:local"
     assert row.duration_micros >= 0
 
@@ -151,7 +151,7 @@ def test_a_refusal_leaves_exactly_one_row_and_changes_nothing(known: Known, code
     assert isinstance(error, HoldfastError)
     assert error.code == code
     (row,) = rows
-    assert (row.outcome, row.error_code, row.touched) == (Outcome.REFUSED, code, 0)
+    assert (row.outcome, row.error_code, row.record_count) == (Outcome.REFUSED, code, 0)
     assert known.memory.list().items == before
 
 
@@ -218,7 +218,7 @@ def test_no_row_holds_a_text(known: Known) -> None:
 def test_a_replayed_write_leaves_its_own_row(memory: Memory) -> None:
     for _ in range(3):
         memory.add("One.", idempotency_key="k")
-    assert [(row.action, row.touched) for row in trail_of(memory)] == [("add", 1), ("add", 0), ("add", 0)]
+    assert [(row.action, row.record_count) for row in trail_of(memory)] == [("add", 1), ("add", 0), ("add", 0)]
 
 
 def test_nothing_but_the_gate_writes_operations() -> None:

@@ -426,7 +426,7 @@ def test_each_call_leaves_one_row_and_changes_nothing(world: World) -> None:
         report = call(world, runtime=runtime)
         found = world.operations(1_000)
         assert len(found) == (rows := rows + 1)
-        assert (found[-1].action, found[-1].outcome, found[-1].touched) == (action, Outcome.SUCCEEDED, touched)
+        assert (found[-1].action, found[-1].outcome, found[-1].record_count) == (action, Outcome.SUCCEEDED, touched)
         course = report.lifecycle_report
         assert (course.operation, course.success, course.changed, course.event_id) == (action, True, False, None)
         assert course.started_at <= course.finished_at

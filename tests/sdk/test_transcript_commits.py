@@ -330,7 +330,7 @@ def test_every_commit_leaves_its_one_row(talk: Talk) -> None:
     talk.commit("t1", "Hello.", "Hi!")
     talk.commit("t1", "Hello.", "Hi!")
     rows = talk.trail()
-    assert [(row.action, row.outcome, row.touched) for row in rows] == [
+    assert [(row.action, row.outcome, row.record_count) for row in rows] == [
         (Action.COMMIT_TRANSCRIPT, Outcome.SUCCEEDED, 2),
         (Action.COMMIT_TRANSCRIPT, Outcome.SUCCEEDED, 0),
     ]

@@ -175,7 +175,7 @@ def test_every_request_leaves_one_event_and_one_row(talk: Talk) -> None:
     assert (event.details["reason"], event.details["sequence"], event.details["turns"]) == ("asked by the person", 1, 1)
     assert "giraffe" not in repr(event)
     row = talk.trail()[-1]
-    assert (row.action, row.outcome, row.touched) == (Action.TRANSCRIPT_LIFECYCLE, Outcome.SUCCEEDED, 1)
+    assert (row.action, row.outcome, row.record_count) == (Action.TRANSCRIPT_LIFECYCLE, Outcome.SUCCEEDED, 1)
     talk.age("review")
     assert len(talk.events()) == 2
 

@@ -256,7 +256,7 @@ def test_every_look_leaves_its_one_row(talk: Talk) -> None:
     talk.run(talk.operations.export_transcript(MemoryTranscriptExportRequest(CHAT)))
     talk.run(talk.operations.replay())
     talk.run(talk.operations.repair_transcript())
-    assert [(row.action, row.touched) for row in talk.trail()[1:]] == [
+    assert [(row.action, row.record_count) for row in talk.trail()[1:]] == [
         (Action.REPLAY_TRANSCRIPT, 2),
         (Action.EXPORT_TRANSCRIPT, 2),
         (Action.REPLAY, 1),

@@ -100,7 +100,7 @@ def test_each_candidate_gets_its_own_verdict_in_one_commit(location: str) -> Non
         ]
         assert await found(host, "Ana") == ["Ana lives in Porto."]
         rows = [row for row in await host.rows() if row.action == "write"]
-        assert [(row.outcome, row.touched) for row in rows] == [(Outcome.SUCCEEDED, 3)]
+        assert [(row.outcome, row.record_count) for row in rows] == [(Outcome.SUCCEEDED, 3)]
         report = await host.write(MemoryWriteRequest.candidates(candidate("x", user), candidate("y")))
         assert report.reason == "mixed"
 

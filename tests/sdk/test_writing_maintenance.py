@@ -392,7 +392,7 @@ def test_maintenance_without_a_model_is_a_structured_rejection(location: str) ->
         assert (report.lifecycle_report.success, report.lifecycle_report.error_stage) == (False, "admission")
         assert (report.job_id, report.usage) == (None, None)
         rows = [row for row in await host.rows() if row.action is Action.MAINTAIN]
-        assert [(row.outcome, row.touched) for row in rows] == [(Outcome.SUCCEEDED, 0)]
+        assert [(row.outcome, row.record_count) for row in rows] == [(Outcome.SUCCEEDED, 0)]
 
     play(location, scene)
 

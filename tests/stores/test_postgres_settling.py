@@ -26,7 +26,7 @@ def test_an_outcome_whose_commit_is_lost_is_written_once(
         scribe, store = ControlScribe(), PostgresStore(proxy.url(schema=new_schema()))
         intent = scribe.operation(outcome=Outcome.UNKNOWN)
         await store.write(GRANT, lambda t: t.operations.add(intent))
-        settled = replace(intent, outcome=Outcome.SUCCEEDED, touched=3)
+        settled = replace(intent, outcome=Outcome.SUCCEEDED, record_count=3)
         event = scribe.cost(operation_id=intent.id)
         tries: list[int] = []
 

@@ -78,7 +78,7 @@ def _row(one: Operation) -> tuple[object, ...]:
         f"{one.actor}",
         one.scope.agent,
         one.scope.run,
-        one.touched,
+        one.record_count,
         f"{one.duration_micros / 1_000:,.1f}",
         one.id,
     )
@@ -93,7 +93,7 @@ def _facts(one: Operation) -> dict[str, object]:
         "outcome": one.outcome if one.error_code is None else f"{one.outcome}: {one.error_code}",
         "who": str(one.actor),
         "where": ", ".join(f"{name} {value}" for name, value in one.scope.given().items()),
-        "records": one.touched,
+        "records": one.record_count,
         "took": f"{one.duration_micros / 1_000:,.1f} ms",
     }
     if (about := one.attribution) is None:

@@ -134,7 +134,7 @@ class _Attempt(CompositeRequest[None]):
         delivery = await call.read(lambda reader: reader.deliveries.find(self.delivery.id))
         if delivery is not None and delivery.status is HookDeliveryStatus.PENDING:
             return False
-        call.attribute(asked=False)
+        call.attribute(provider_called=False)
         await call.write(lambda transaction: transaction.jobs.finish(self.job, JobStatus.SUCCEEDED, core.clock.now()))
         return True
 
@@ -176,7 +176,7 @@ class _ToSubscriber(_Attempt):
     action: ClassVar[Action] = Action.DELIVER_HOOK
 
     def attribution(self) -> Attribution:
-        return Attribution(source=self.delivery.source, hook=self.delivery.hook, asked=False)
+        return Attribution(source=self.delivery.source, hook=self.delivery.hook, provider_called=False)
 
     async def carry_out(self, core: Core, call: Call) -> None:
         self.noted.operation_id = call.operation_id

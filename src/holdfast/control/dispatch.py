@@ -69,7 +69,7 @@ async def _call_external(
         # An adapter may have fewer capabilities than its provider, and they may change.
         if needs is not None and not has_capability(adapter.capabilities, needs):
             raise _capability_error(binding, needs)
-        call.entry.asked = True
+        call.entry.provider_called = True
         return work(cast(FullAdapter, adapter))
 
     async def request() -> ValidatedResponse[T]:
@@ -79,7 +79,7 @@ async def _call_external(
             failure = describe_provider_error(error, binding)
         else:
             call.attribute(dropped=answer.dropped, usage=answer.usage, handles=answer.handles)
-            call.entry.touched = answer.touched
+            call.entry.record_count = answer.record_count
             return answer
         raise failure
 

@@ -89,7 +89,7 @@ class EmitHook(CompanyRequest, CompositeRequest[EmittedHook]):
             else:
                 before.append(known)
         if not new:
-            call.attribute(asked=False)
+            call.attribute(provider_called=False)
             return EmittedHook(call.operation_id, tuple(before), repeated=True)
         stored = await self._deliver(core, call, found.binding, hook, new)
         return EmittedHook(call.operation_id, (*stored, *before))
@@ -106,7 +106,7 @@ class EmitHook(CompanyRequest, CompositeRequest[EmittedHook]):
         if here and binding is not None:
             await capture_delivery(core, call, binding, here[0].delivery, self.payload, also)
         else:
-            call.attribute(asked=False)  # the worker that delivers it calls the provider
+            call.attribute(provider_called=False)  # the worker that delivers it calls the provider
             await call.write(also)
         if any(each.status is HookDeliveryStatus.PENDING for each in stored):
             core.wake()

@@ -78,7 +78,7 @@ class Hydrate(CompanyRequest, CompositeRequest[Hydration]):
                     # No provider was called, so this does not count as a query without an answer.
                     call.entry.failure = _refusal(found)
                     key = None if binding is None else binding.key
-                    call.attribute(asked=False)
+                    call.attribute(provider_called=False)
                     return Hydration(call.operation_id, binding=key, reason=reason)
                 answer = await self._query_memory(core, call, binding)
         except TimeoutError:

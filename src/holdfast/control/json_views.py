@@ -123,7 +123,7 @@ VIEWS: Mapping[type, JsonView] = {
     ),
     Attribution: JsonView(
         names={**_SERVED, "mode": "attribution_mode", "cost_events": "cost_event_ids", "handles": "record_ids"},
-        without=("asked",),
+        without=("provider_called",),
     ),
     OperationPage: JsonView(names={"items": "operations"}),
     MemoryMetrics: JsonView(computed={"recall_hit_rate": _recall_hit_rate, "empty_query_rate": _empty_query_rate}),

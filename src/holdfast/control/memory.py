@@ -107,7 +107,7 @@ class CompanyCall(CompanyRequest, CompositeRequest[R]):
         return ValidatedResponse(self._result_type()(_from_replay_ids(kept)))
 
     def record_count(self, result: R) -> int:
-        return describe_response(cast(ProviderResponse[Any], result).result).touched
+        return describe_response(cast(ProviderResponse[Any], result).result).record_count
 
 
 @dataclass(frozen=True, slots=True)

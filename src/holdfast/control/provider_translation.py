@@ -156,10 +156,10 @@ class _QueryTranslation(Translation[Q, ContextBundle]):
 
     def unsupported_reason(self) -> str | None:
         checked_text(self.verb.query, "query", max_chars=MAX_QUERY_CHARS)
-        return post_filter.unsupported_option(self.verb.wanted)
+        return post_filter.unsupported_option(self.verb.options)
 
     def _scope(self) -> Scope:
-        return post_filter.narrow_scope(self.verb.scope, self.verb.wanted)
+        return post_filter.narrow_scope(self.verb.scope, self.verb.options)
 
     async def ask(self, adapter: FullAdapter) -> Any:
         return await adapter.query(
@@ -170,7 +170,7 @@ class _QueryTranslation(Translation[Q, ContextBundle]):
         return response_validation.validator(ContextBundle, MAX_TOP_K)(answer, bounds)
 
     def hits(self, found: ContextBundle) -> list[Hit]:
-        narrow, wanted = self._scope(), self.verb.wanted
+        narrow, wanted = self._scope(), self.verb.options
         hits = [to_hit(each, narrow, self.now) for each in found.snippets if matches_scope(each, self.verb.scope)]
         return [each for each in hits if post_filter.matches_options(each, wanted)][: wanted.top_k]
 
@@ -184,7 +184,7 @@ class RecallTranslation(_QueryTranslation[RecallMemory]):
     intent = Intent.AGENT_PREAMBLE
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
-        chosen, omitted = choose_hits(self.hits(found), self.verb.wanted.top_k)
+        chosen, omitted = choose_hits(self.hits(found), self.verb.options.top_k)
         shown, message = reference_message(chosen, self.verb.budget_chars)
         if len(shown) < len(chosen):
             omitted["budget"] = len(chosen) - len(shown)
@@ -209,7 +209,7 @@ class GetTranslation(Translation[Get, Snippet | None]):
 
 class ListTranslation(Translation[List, ListPage]):
     def unsupported_reason(self) -> str | None:
-        wanted = self.verb.wanted
+        wanted = self.verb.filters
         if problem := post_filter.unsupported_field(wanted, "sender", "source", "as_of", "valid_at"):
             return problem
         return "unsealed is not supported there" if wanted.unsealed else None
@@ -227,7 +227,7 @@ class ListTranslation(Translation[List, ListPage]):
         items = tuple(
             to_memory(each, self.verb.scope, self.now)
             for each in found.items
-            if post_filter.matches_list_filter(plane_of(each), self.verb.wanted)
+            if post_filter.matches_list_filter(plane_of(each), self.verb.filters)
         )
         cursor = None if found.next_cursor is None else encode_cursor(self.verb.query_digest(), found.next_cursor)
         return Page(items, cursor)

@@ -54,7 +54,7 @@ class ValidatedResponse(Generic[T]):
     """A validated response, with the facts to record in the operation row."""
 
     value: T
-    touched: int = 0
+    record_count: int = 0
     handles: tuple[str, ...] = ()
     usage: tuple[Usage, ...] = ()
     dropped: int = 0
@@ -79,7 +79,7 @@ Validator = Callable[[object, Bounds], ValidatedResponse[T]]
 def describe_response(value: T, dropped: int = 0) -> ValidatedResponse[T]:
     """Extract from a valid response the facts to record: count, record ids, usage."""
     handles: Sequence[RecordHandle] = ()
-    touched = None
+    record_count = None
     match value:
         case ContextBundle(snippets=found) | ListPage(items=found):
             handles = [each.handle for each in found]
@@ -88,12 +88,12 @@ def describe_response(value: T, dropped: int = 0) -> ValidatedResponse[T]:
         case CaptureResult(records=records) | WriteResult(records=records) | ForgetResult(forgotten=records):
             handles = records
         case ExtractionJobPage(items=jobs):
-            touched = len(jobs)
+            record_count = len(jobs)
         case ProfileResult(summary=summary):
-            touched = int(summary is not None)
+            record_count = int(summary is not None)
     named = tuple(handle.record_id for handle in handles[:NAMED])
     usage = getattr(value, "usage", ())
-    return ValidatedResponse(value, len(handles) if touched is None else touched, named, usage, dropped)
+    return ValidatedResponse(value, len(handles) if record_count is None else record_count, named, usage, dropped)
 
 
 # --- responses --------------------------------------------------------------------------------------------------------

@@ -84,8 +84,8 @@ class Attribution:
     """The purpose and the usage of a call through the control plane. Ids and counts, never a payload.
 
     `dropped` counts records that the provider should not have returned; `handles` are the first records it named.
-    `asked` is False if the call did not involve the provider: a hook that was skipped, queued or sent to a subscriber,
-    or a replay. Such a call is in the trail, but not in the metrics of its binding.
+    `provider_called` is False for a replay, and for a hook that was skipped, queued or sent to a subscriber. Such a
+    call is in the trail, but not in the metrics of its binding.
     """
 
     binding: str | None = None
@@ -97,12 +97,12 @@ class Attribution:
     cost_events: tuple[CostEventId, ...] = ()
     handles: tuple[str, ...] = ()
     dropped: int = 0
-    asked: bool = True
+    provider_called: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One audit row. `touched` counts the records written, returned or removed."""
+    """One audit row. `record_count` counts the records written, returned or removed."""
 
     id: OperationId
     actor: Actor
@@ -110,7 +110,7 @@ class Operation:
     scope: Scope
     outcome: Outcome
     error_code: str | None
-    touched: int
+    record_count: int
     started_at: datetime
     duration_micros: int
     attribution: Attribution | None = None
@@ -118,7 +118,7 @@ class Operation:
 
 def counts_in_metrics(operation: Operation) -> bool:
     """True if the call counts in metrics: a call on memory that involved its provider."""
-    served = operation.attribution is None or operation.attribution.asked
+    served = operation.attribution is None or operation.attribution.provider_called
     return served and operation.action in TYPE_OF
 
 

@@ -179,7 +179,7 @@ class MemoryMethods(MemoryCalls):
             lambda: Search(
                 scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
                 query=query,
-                wanted=SearchOptions(
+                options=SearchOptions(
                     top_k=top_k,
                     kind=kind_from(kind, planes),
                     planes=None if planes is None else planes_from(planes),
@@ -253,7 +253,7 @@ class MemoryMethods(MemoryCalls):
             lambda: Explain(
                 scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
                 query=query,
-                wanted=SearchOptions(
+                options=SearchOptions(
                     top_k=top_k,
                     kind=kind_from(kind, planes),
                     planes=None if planes is None else planes_from(planes),
@@ -326,7 +326,7 @@ class MemoryMethods(MemoryCalls):
             lambda: RecallMemory(
                 scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
                 query=query,
-                wanted=SearchOptions(
+                options=SearchOptions(
                     top_k=limit,
                     planes=None if planes is None else planes_from(planes),
                     sender=sender,
@@ -417,7 +417,7 @@ class MemoryMethods(MemoryCalls):
             List.action,
             lambda: List(
                 scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
-                wanted=ListFilter(
+                filters=ListFilter(
                     kind=kind_from(kind, planes),
                     planes=None if planes is None else planes_from(planes),
                     sender=sender,
@@ -462,7 +462,7 @@ class MemoryMethods(MemoryCalls):
     ) -> Browsed:
         """List by the time of `said` or `recorded` from any offset, with the total.
 
-        Only the filters of `wanted` apply, not its ranking options. New records shift offsets; `list` with its cursor
+        Only the filters of `options` apply, not its ranking options. New records shift offsets; `list` with its cursor
         misses nothing.
 
         kind: message or memory.
@@ -485,7 +485,7 @@ class MemoryMethods(MemoryCalls):
             Browse.action,
             lambda: Browse(
                 scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
-                wanted=SearchOptions(
+                options=SearchOptions(
                     kind=kind_from(kind, planes),
                     planes=None if planes is None else planes_from(planes),
                     sender=sender,

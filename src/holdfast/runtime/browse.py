@@ -24,26 +24,26 @@ MAX_OFFSET = 10**12
 class Browse(SimpleRead[Browsed]):
     """List by the time of `said` or `recorded` from any offset, with the total.
 
-    Only the filters of `wanted` apply, not its ranking options. New records shift offsets; `list` with its cursor
+    Only the filters of `options` apply, not its ranking options. New records shift offsets; `list` with its cursor
     misses nothing.
     """
 
     action: ClassVar[Action] = Action.BROWSE
     scope: Scope
-    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
+    options: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
     order: Annotated[Order, "The time to order by: when it was said or when it was recorded."] = Order.SAID
     ascending: Annotated[bool, "Oldest first."] = False
     offset: Annotated[int, whole_number(0, MAX_OFFSET), "Leave out the first N."] = 0
     limit: PageLimit = 50
 
     def __post_init__(self) -> None:
-        check_options(self.wanted)
+        check_options(self.options)
         checked_flag(self.ascending, "ascending")
         checked_whole(self.offset, "offset", 0, MAX_OFFSET)
         checked_whole(self.limit, "limit", 1, MAX_PAGE)
 
     def apply(self, reader: Reader, prepared: Core) -> Browsed:
-        numbers = prepared.searcher.browse(reader.index, self.scope, self.wanted, self.order)
+        numbers = prepared.searcher.browse(reader.index, self.scope, self.options, self.order)
         ordered = numbers if self.ascending else numbers[::-1]
         page = [int(number) for number in ordered[self.offset : self.offset + self.limit]]
         records = reader.records.fetch(page)

@@ -125,13 +125,13 @@ async def _run_composite(core: Core, grant: Grant, verb: CompositeRequest[R], en
         await call.verify_reads()
     except StaleRead:
         entry.attribution = verb.attribution() if verb.is_attributed else None
-        entry.touched, entry.failure, entry.costs = None, None, ()
+        entry.record_count, entry.failure, entry.costs = None, None, ()
         result = await verb.carry_out(core, Call(core, verb, entry, grant, trusts=False))
     if entry.failure is not None:
         await _record_failure(core, entry, entry.failure)
     elif entry.written is AuditState.NOTHING:
-        touched = verb.record_count(result) if entry.touched is None else entry.touched
-        await _record_read(core, grant, entry, touched)
+        record_count = verb.record_count(result) if entry.record_count is None else entry.record_count
+        await _record_read(core, grant, entry, record_count)
     return result
 
 
@@ -160,15 +160,15 @@ class OperationEntry:
     started: float
     done_by: OperationId  # the call that did the work: this one, or the first with its idempotency key
     attribution: Attribution | None = None
-    touched: int | None = None  # if it is known before the result is built
+    record_count: int | None = None  # if it is known before the result is built
     written: AuditState = AuditState.NOTHING
-    asked: bool = False  # True once an external provider was called
+    provider_called: bool = False  # True once an external provider was called
     failure: BaseException | None = None  # set if it failed but its caller still gets a result
     told: Operation | None = None  # the row, as last built
     took: tuple[Usage, ...] = ()  # metered usage of its reads, including those before a restart
     costs: tuple[CostEvent, ...] = ()  # the cost events it wrote
 
-    def build_row(self, outcome: Outcome, touched: int = 0, error: BaseException | None = None) -> Operation:
+    def build_row(self, outcome: Outcome, record_count: int = 0, error: BaseException | None = None) -> Operation:
         self.told = Operation(
             id=self.id,
             actor=self.actor,
@@ -176,7 +176,7 @@ class OperationEntry:
             scope=self.scope,
             outcome=outcome,
             error_code=None if error is None else _error_code(error),
-            touched=touched,
+            record_count=record_count,
             started_at=self.started_at,
             duration_micros=int((time.perf_counter() - self.started) * 1e6),
             attribution=self.attribution,
@@ -187,7 +187,7 @@ class OperationEntry:
         """Note that the first call with this idempotency key did the work."""
         self.done_by = state.get("operation_id", self.id)
         if self.attribution is not None:
-            self.attribution = replace(self.attribution, asked=False)
+            self.attribution = replace(self.attribution, provider_called=False)
 
     def failure_row(self, error: BaseException) -> Operation:
         return self.build_row(Outcome.REFUSED if isinstance(error, _REFUSALS) else Outcome.FAILED, error=error)
@@ -199,10 +199,10 @@ def _error_code(error: BaseException) -> str:
     return error.code if isinstance(error, HoldfastError) else "internal_error"
 
 
-async def _record_read(core: Core, grant: Grant, entry: OperationEntry, touched: int) -> None:
+async def _record_read(core: Core, grant: Grant, entry: OperationEntry, record_count: int) -> None:
     """Write the row of a call that changed nothing: soon after it; if it was metered, at once with its costs."""
     if not entry.took or entry.scope.space == EVERYWHERE:
-        await core.store.audit(entry.build_row(Outcome.SUCCEEDED, touched))
+        await core.store.audit(entry.build_row(Outcome.SUCCEEDED, record_count))
         return
     before = entry.attribution or Attribution()
     usage = (*before.usage, *entry.took)
@@ -212,7 +212,7 @@ async def _record_read(core: Core, grant: Grant, entry: OperationEntry, touched:
         entry.costs = record_costs(transaction, core, entry.id, before.binding, entry.scope, entry.took, now)
         events = tuple(event.id for event in entry.costs)
         entry.attribution = replace(before, usage=usage, mode=attribution_of(usage), cost_events=events)
-        transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, touched))
+        transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, record_count))
 
     await core.store.write(grant, write)
 
@@ -223,7 +223,7 @@ async def _record_failure(core: Core, entry: OperationEntry, error: BaseExceptio
         await core.store.audit(entry.failure_row(error))
     elif entry.written in (AuditState.INTENT, AuditState.PERHAPS):
         # The provider may have carried out a cancelled call.
-        unknown = entry.asked and isinstance(error, CUT_OFF)
+        unknown = entry.provider_called and isinstance(error, CUT_OFF)
         row = entry.build_row(Outcome.UNKNOWN, error=error) if unknown else entry.failure_row(error)
         try:
             await core.store.write(
@@ -262,18 +262,18 @@ def _apply_write(
     state = None if digest is None else load_replay(transaction, verb, digest)
     if state is None:
         result = verb.apply(transaction, prepared)
-        touched = verb.record_count(result)
+        record_count = verb.record_count(result)
         if digest is not None:
             store_replay(transaction, verb, digest, entry.id, verb.replay_state(result), entry.started_at)
             entry.done_by = entry.id  # an earlier attempt of this transaction may have been a replay
     else:
         entry.note_replay(state)
-        result, touched = verb.from_replay(transaction, state), 0
+        result, record_count = verb.from_replay(transaction, state), 0
     if entry.attribution is not None and (record_ids := verb.written_ids(result)):
         entry.attribution = replace(entry.attribution, handles=tuple(record_ids[:NAMED]))
     if also is not None:
         also(transaction)
-    transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, touched))
+    transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, record_count))
     reach("write.after")
     return result
 
@@ -302,7 +302,8 @@ class Call:
 
     A change commits together with the call's row, so only one step may write. With `trusts`, optimistic reads use
     results cached by earlier calls. A verb sets in `entry`: `failure` if it failed although its caller gets a result,
-    `touched` if the number of records is known before the result is built, `asked` when it calls an external provider.
+    `record_count` if the number of records is known before the result is built, `provider_called` when it calls an
+    external provider.
     """
 
     def __init__(
@@ -386,7 +387,7 @@ class Call:
         def write_with_row(transaction: Transaction) -> T:
             reach("write.before")
             result = work(transaction)
-            transaction.operations.add(self.entry.build_row(Outcome.SUCCEEDED, self.entry.touched or 0))
+            transaction.operations.add(self.entry.build_row(Outcome.SUCCEEDED, self.entry.record_count or 0))
             reach("write.after")
             return result
 
@@ -481,7 +482,7 @@ class Call:
         if verb.idempotency_key is not None:
             store_replay(transaction, verb, verb.digest(), entry.id, verb.replay_state(result), entry.started_at)
         if entry.failure is None:
-            transaction.operations.settle(entry.build_row(Outcome.SUCCEEDED, entry.touched or 0))
+            transaction.operations.settle(entry.build_row(Outcome.SUCCEEDED, entry.record_count or 0))
         else:
             transaction.operations.settle(entry.failure_row(entry.failure))
 

@@ -67,12 +67,12 @@ class List(PageRead[Page]):
 
     action: ClassVar[Action] = Action.LIST
     scope: Scope
-    wanted: Annotated[ListFilter, GROUP] = field(default_factory=ListFilter)
+    filters: Annotated[ListFilter, GROUP] = field(default_factory=ListFilter)
     limit: PageLimit = 50
     cursor: Cursor | None = None
 
     def apply(self, reader: Reader, prepared: Core) -> Page:
-        record_filter = self.wanted
+        record_filter = self.filters
         if record_filter.planes is None:
             record_filter = replace(record_filter, planes=OPEN_PLANES)
         return Page(*self._page(reader.records.page(record_filter, self._before(), self.limit + 1)))
@@ -85,7 +85,9 @@ class List(PageRead[Page]):
 
     def query_digest(self) -> str:
         """Identifies the query that a cursor belongs to."""
-        return digest_of(self.scope.given(), _shallow(self.wanted) | {"planes": sorted(self.wanted.planes or ())})[:16]
+        return digest_of(self.scope.given(), _shallow(self.filters) | {"planes": sorted(self.filters.planes or ())})[
+            :16
+        ]
 
 
 def _shallow(wanted: ListFilter) -> dict[str, object]:

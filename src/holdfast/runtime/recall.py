@@ -31,24 +31,24 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
     action: ClassVar[Action] = Action.RECALL
     scope: Scope
     query: Query
-    wanted: Annotated[SearchOptions, GROUP]
+    options: Annotated[SearchOptions, GROUP]
     budget_chars: Annotated[int, whole_number(1, _MAX_BUDGET_CHARS), "The size of the message, in characters."] = 4_000
 
     def __post_init__(self) -> None:
-        check_query(self.query, self.wanted, places="limit")
+        check_query(self.query, self.options, places="limit")
         checked_whole(self.budget_chars, "budget_chars", 1, _MAX_BUDGET_CHARS)
 
     async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
-        return await prepare_query(core, grant, self.query, self.wanted)
+        return await prepare_query(core, grant, self.query, self.options)
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> Recall:
-        candidates = min(self.wanted.top_k * _CANDIDATES_PER_PLACE, MAX_TOP_K)
+        candidates = min(self.options.top_k * _CANDIDATES_PER_PLACE, MAX_TOP_K)
         # Quarantined records are never recalled, whatever the options say.
         # Only facts valid at the time of the query are recalled, unless it names another time.
-        valid_at = self.wanted.valid_at or self.wanted.as_of or prepared.now
-        options = replace(self.wanted, top_k=candidates, quarantined=False, valid_at=valid_at)
+        valid_at = self.options.valid_at or self.options.as_of or prepared.now
+        options = replace(self.options, top_k=candidates, quarantined=False, valid_at=valid_at)
         ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, options)
-        chosen, omitted = choose_hits(to_hits(reader, ranked.best), self.wanted.top_k)
+        chosen, omitted = choose_hits(to_hits(reader, ranked.best), self.options.top_k)
         shown, message = reference_message(chosen, self.budget_chars)
         if len(shown) < len(chosen):
             omitted["budget"] = len(chosen) - len(shown)

@@ -111,16 +111,16 @@ class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
     action: ClassVar[Action] = Action.SEARCH
     scope: Scope
     query: Query
-    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
+    options: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
 
     def __post_init__(self) -> None:
-        check_query(self.query, self.wanted)
+        check_query(self.query, self.options)
 
     async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
-        return await prepare_query(core, grant, self.query, self.wanted)
+        return await prepare_query(core, grant, self.query, self.options)
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> tuple[Hit, ...]:
-        ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, self.wanted)
+        ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, self.options)
         return to_hits(reader, ranked.best)
 
     def record_count(self, result: tuple[Hit, ...]) -> int:
@@ -134,21 +134,21 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
     action: ClassVar[Action] = Action.EXPLAIN
     scope: Scope
     query: Query
-    wanted: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
+    options: Annotated[SearchOptions, GROUP] = field(default_factory=SearchOptions)
     record_id: Annotated[Id | None, "Also show this record's rank, or why it was not found."] = None
 
     def __post_init__(self) -> None:
-        check_query(self.query, self.wanted)
+        check_query(self.query, self.options)
         if self.record_id is not None:
             checked_id(self.record_id, "record_id")
 
     async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
-        return await prepare_query(core, grant, self.query, self.wanted)
+        return await prepare_query(core, grant, self.query, self.options)
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> Explanation:
         target = self._target(reader)
         ranked = prepared.core.searcher.rank(
-            reader.index, self.scope, self.query, prepared.vector, self.wanted, target, explained=True
+            reader.index, self.scope, self.query, prepared.vector, self.options, target, explained=True
         )
         understood = dict(ranked.understood)
         if prepared.by_words_only:
@@ -171,7 +171,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
     def _target(self, reader: Reader) -> int | None:
         if self.record_id is None:
             return None
-        found = reader.records.find(self.record_id, self.wanted.as_of) or reader.records.find(self.record_id)
+        found = reader.records.find(self.record_id, self.options.as_of) or reader.records.find(self.record_id)
         if found is None:
             raise NotFound(f"there is no memory or message {self.record_id!r:.80} in this scope")
         return found[0]
@@ -184,17 +184,17 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
         if any(scored.number == hit.number for hit in ranked.best):
             return None
         cutoff = ranked.best[-1].score if ranked.best else None
-        min_score = self.wanted.min_score
+        min_score = self.options.min_score
         if min_score is not None and scored.score < min_score:
             reason = f"its score is below the requested minimum, {min_score}"
         elif ranked.why_absent is not None:
             reason = ranked.why_absent
-        elif rank > self.wanted.top_k:
-            reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.wanted.top_k} were requested"
+        elif rank > self.options.top_k:
+            reason = f"its rank is {rank} of {ranked.candidates}; only the best {self.options.top_k} were requested"
         elif any(way.approximate for way in ranked.ways):
             reason = f"an exact search would have ranked it {rank}; the approximate search missed it"
         else:
-            reason = _NOTHING_MATCHES[self.wanted.method]
+            reason = _NOTHING_MATCHES[self.options.method]
         return Absence(self.record_id, reason, rank, scored.score, cutoff, components(scored))
 
     def record_count(self, result: Explanation) -> int:

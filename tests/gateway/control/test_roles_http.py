@@ -184,7 +184,7 @@ SCOPED: dict[Action, dict[str, Any]] = {
     Action.FLUSH: {},
     Action.SEARCH: {"query": "cat"},
     Action.EXPLAIN: {"query": "cat"},
-    Action.RECALL: {"query": "cat", "wanted": {}},
+    Action.RECALL: {"query": "cat", "options": {}},
     Action.GET: {"record_id": "mem_1"},
     Action.LIST: {},
     Action.BROWSE: {},

@@ -32,7 +32,7 @@ def test_operations_are_found_by_what_they_were_for(acme: Company) -> None:
     assert len(first["operations"] + rest["operations"]) == 3
     operator.get("/operations", 422, type="query", cursor=first["next_cursor"])
     one = operator.get(f"/operations/{kept['operation_id']}")
-    assert (one["type"], one["outcome"], one["touched"]) == ("record_upsert", "succeeded", 1)
+    assert (one["type"], one["outcome"], one["record_count"]) == ("record_upsert", "succeeded", 1)
     assert one["record_ids"] == kept["record_ids"]
     assert "Three." not in str(one)
     operator.get("/operations/op_none", 404)

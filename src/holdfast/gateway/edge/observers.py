@@ -165,7 +165,7 @@ class MemoryCounters:
         if served is not None and served.provider is not None:
             self._seconds.of(served.provider, kind.value).observe(operation.duration_micros / 1e6)
         if operation.outcome is Outcome.SUCCEEDED and operation.action in QUESTIONS:
-            result = "hit" if operation.touched else "empty"
+            result = "hit" if operation.record_count else "empty"
             self._queries.of(company, result).inc()
             if is_recall(operation):
                 self._recalls.of(company, result).inc()

@@ -245,7 +245,7 @@ def record_operation(
         statement,
         (
             operation.id, scope.space, rows.scope_json(scope), *partition_values, operation.actor.kind,
-            operation.actor.id, operation.action, operation.outcome, operation.error_code, operation.touched,
+            operation.actor.id, operation.action, operation.outcome, operation.error_code, operation.record_count,
             to_micros(operation.started_at), operation.duration_micros, *_filter_columns(operation),
             *(() if attribution is None else _attribution_columns(attribution)),
         ),
@@ -258,7 +258,7 @@ def settle_operation(database: Database, operation: Operation) -> int:
     return database.execute(
         _SETTLE,
         (
-            operation.outcome, operation.error_code, operation.touched, operation.duration_micros,
+            operation.outcome, operation.error_code, operation.record_count, operation.duration_micros,
             *((None,) * 4 if attribution is None else _attribution_columns(attribution)), *_filter_columns(operation),
             operation.scope.space, operation.action, operation.id,
         ),
@@ -283,7 +283,7 @@ def _attribution_json(attribution: Attribution) -> str | None:
     """Return None if it holds only a binding, which has its own column: true of nearly every call."""
     entry = to_entry(attribution)
     entry.pop("binding", None)
-    if entry.pop("asked"):
+    if entry.pop("provider_called"):
         return as_json(entry) if entry or attribution.binding is None else None
     return as_json({"asked": False, **entry})  # first: see `_UNASKED`
 
@@ -292,6 +292,7 @@ def _operation(row: Sequence[Any]) -> Operation:
     operation_id, actor_kind, actor_id, action, scope, outcome, error_code, touched, started_at, duration = row[:10]
     binding, details = row[10:]
     entry = {"binding": binding, **json.loads(details or "{}")}
+    entry["provider_called"] = entry.pop("asked", True)  # the name in the store
     return Operation(
         id=operation_id,
         actor=Actor(ActorKind(actor_kind), actor_id),
@@ -299,7 +300,7 @@ def _operation(row: Sequence[Any]) -> Operation:
         scope=rows.scope_from_json(scope),
         outcome=Outcome(outcome),
         error_code=error_code,
-        touched=touched,
+        record_count=touched,
         started_at=from_micros(started_at),
         duration_micros=duration,
         attribution=None if binding is details is None else from_entry(Attribution, entry),

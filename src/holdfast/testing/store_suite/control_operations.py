@@ -142,8 +142,8 @@ class ControlOperationContract:
             scribe.operation(),
             scribe.operation(attribution=Attribution()),
             scribe.operation(attribution=Attribution("x")),
-            scribe.operation(attribution=Attribution("x", asked=False)),
-            scribe.operation(attribution=scribe.attribution(asked=False)),
+            scribe.operation(attribution=Attribution("x", provider_called=False)),
+            scribe.operation(attribution=scribe.attribution(provider_called=False)),
             scribe.operation(attribution=scribe.attribution(), scope=scribe.scope(agent="a", run="ü", subject="ana")),
             scribe.operation(attribution=scribe.attribution(usage=(), binding=None, hook=None), error_code="odd"),
         ]
@@ -240,11 +240,11 @@ class ControlOperationContract:
     async def test_what_came_of_an_operation_is_written_down_once(self, store: Store) -> None:
         scribe = ControlScribe()
         intent = scribe.operation(
-            outcome=Outcome.UNKNOWN, attribution=Attribution("x"), touched=0, scope=scribe.scope(agent="a")
+            outcome=Outcome.UNKNOWN, attribution=Attribution("x"), record_count=0, scope=scribe.scope(agent="a")
         )
         await record_all(store, [intent])
         settled = replace(
-            intent, outcome=Outcome.SUCCEEDED, touched=3, duration_micros=77, attribution=scribe.attribution()
+            intent, outcome=Outcome.SUCCEEDED, record_count=3, duration_micros=77, attribution=scribe.attribution()
         )
         await store.write(GRANT, lambda t: t.operations.settle(settled))
         assert await store.read(GRANT, lambda r: r.operations.find(intent.id)) == settled
@@ -263,7 +263,7 @@ class ControlOperationContract:
         await record_all(store, [ended])
         for operation in (ended, scribe.operation()):
             with pytest.raises(RevisionConflict):
-                await store.write(GRANT, lambda t, o=operation: t.operations.settle(replace(o, touched=9)))  # type: ignore[misc]
+                await store.write(GRANT, lambda t, o=operation: t.operations.settle(replace(o, record_count=9)))  # type: ignore[misc]
         assert await all_pages(store, OperationFilter(), 5) == [ended]
 
     @scenario
@@ -271,7 +271,7 @@ class ControlOperationContract:
         scribe = ControlScribe()
         intent = scribe.operation(outcome=Outcome.UNKNOWN)
         await record_all(store, [intent])
-        offers = [replace(intent, outcome=Outcome.FAILED, touched=number) for number in range(10)]
+        offers = [replace(intent, outcome=Outcome.FAILED, record_count=number) for number in range(10)]
         ends = await asyncio.gather(
             *(store.write(GRANT, lambda t, o=o: t.operations.settle(o)) for o in offers),  # type: ignore[misc]
             return_exceptions=True,
@@ -324,26 +324,26 @@ class ControlOperationContract:
         agent = Actor(ActorKind.AGENT, "a", "default")
         before = Attribution("x", hook=scribe.hook(HookKind.PRE_RUN_HYDRATE))
         made = [
-            scribe.operation(action=Action.RECALL, touched=3),
-            scribe.operation(action=Action.PROJECT, touched=0),
-            scribe.operation(action=Action.QUERY, touched=0, attribution=Attribution("x")),
-            scribe.operation(action=Action.QUERY, touched=2, attribution=before),
-            scribe.operation(action=Action.QUERY, touched=2, actor=agent, attribution=Attribution("x")),
-            scribe.operation(action=Action.SEARCH, touched=1),
-            scribe.operation(action=Action.RECALL, touched=0, outcome=Outcome.FAILED),
+            scribe.operation(action=Action.RECALL, record_count=3),
+            scribe.operation(action=Action.PROJECT, record_count=0),
+            scribe.operation(action=Action.QUERY, record_count=0, attribution=Attribution("x")),
+            scribe.operation(action=Action.QUERY, record_count=2, attribution=before),
+            scribe.operation(action=Action.QUERY, record_count=2, actor=agent, attribution=Attribution("x")),
+            scribe.operation(action=Action.SEARCH, record_count=1),
+            scribe.operation(action=Action.RECALL, record_count=0, outcome=Outcome.FAILED),
             scribe.operation(action=Action.CAPTURE, outcome=Outcome.UNKNOWN, attribution=Attribution("x")),
             scribe.operation(action=Action.CORRECT),
             scribe.operation(action=Action.CORRECT, outcome=Outcome.REFUSED, attribution=Attribution("y")),
             scribe.operation(action=Action.JOBS),
             scribe.operation(action=Action.STATS, outcome=Outcome.FAILED),
             *(
-                scribe.operation(action=action, touched=0, outcome=outcome, attribution=unasked)
+                scribe.operation(action=action, record_count=0, outcome=outcome, attribution=unasked)
                 for action in (Action.DELIVER_HOOK, Action.CAPTURE, Action.QUERY, Action.RECALL, Action.CORRECT)
                 for outcome in Outcome
                 for unasked in (
-                    Attribution(asked=False),
-                    Attribution("x", asked=False),
-                    scribe.attribution(binding="x", asked=False),
+                    Attribution(provider_called=False),
+                    Attribution("x", provider_called=False),
+                    scribe.attribution(binding="x", provider_called=False),
                 )
             ),
         ]

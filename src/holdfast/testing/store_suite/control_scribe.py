@@ -102,7 +102,7 @@ class ControlScribe:
             "scope": self.scope(),
             "outcome": Outcome.SUCCEEDED,
             "error_code": None,
-            "touched": 1,
+            "record_count": 1,
             "started_at": self.now(),
             "duration_micros": 5,
             **changes,

@@ -202,7 +202,7 @@ class Scribe:
     def job_id(self) -> JobId:
         return JobId(self.ids.new("job"))
 
-    def operation(self, scope: Scope, action: Action = Action.SEARCH, touched: int = 1) -> Operation:
+    def operation(self, scope: Scope, action: Action = Action.SEARCH, record_count: int = 1) -> Operation:
         return Operation(
             id=OperationId(self.ids.new("op")),
             actor=LOCAL_OPERATOR,
@@ -210,7 +210,7 @@ class Scribe:
             scope=scope,
             outcome=Outcome.SUCCEEDED,
             error_code=None,
-            touched=touched,
+            record_count=record_count,
             started_at=self.clock.now(),
             duration_micros=10,
         )

@@ -181,7 +181,7 @@ class TransactionContract:
     async def test_an_operation_commits_with_its_write(self, store: Store) -> None:
         scribe = Scribe()
         operation = replace(
-            scribe.operation(ANA, Action.ADD, touched=2),
+            scribe.operation(ANA, Action.ADD, record_count=2),
             actor=Actor(ActorKind.AGENT, "bot"),
             outcome=Outcome.FAILED,
             error_code="store_full",
