@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+TOKEN = "operator-token-of-the-benchmarks"
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
     port: int
@@ -35,7 +38,8 @@ def serving(
     store: str, port: int, *, core: int | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[Service]:
     """Run `holdfast serve` until the end of the block."""
-    given = {"HOLDFAST_RATE_PER_MINUTE": "0", "HOLDFAST_REQUEST_LOGS": "false", **(settings or {})}
+    given = {"HOLDFAST_RATE_PER_MINUTE": "0", "HOLDFAST_REQUEST_LOGS": "false", "HOLDFAST_OPERATOR_TOKEN": TOKEN}
+    given |= settings or {}
     process = subprocess.Popen(
         [sys.executable, "-m", "holdfast", "serve", "--store", store, "--port", str(port)],
         env={**os.environ, **given},
@@ -68,7 +72,7 @@ def sign_up(port: int, user_id: str) -> str:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/users",
         json.dumps({"user_id": user_id}).encode(),
-        {"Content-Type": "application/json"},
+        {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:
         key: str = json.load(answer)["user_key"]

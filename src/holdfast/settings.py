@@ -86,7 +86,11 @@ class Settings(BaseSettings):
     host: str = Field(default="127.0.0.1", min_length=1, description="The address that `holdfast serve` listens on.")
     port: int = Field(default=8010, ge=0, le=65535, description="The port that it listens on; 0 for any free one.")
     operator_token: SecretStr | None = Field(
-        default=None, description="The operators' token for the service; required to listen beyond loopback."
+        default=None,
+        description="The operators' token for the service; else it creates one in a private file beside the store.",
+    )
+    open_sign_up: bool = Field(
+        default=False, description="Let anybody who reaches the service create a user, without a credential."
     )
     allowed_hosts: str = Field(
         default="", description="Comma-separated host names that the service accepts besides loopback's own."

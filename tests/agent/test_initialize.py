@@ -34,8 +34,8 @@ OPENAI = AgentModelChoice("openai", "qwen3", "http://127.0.0.1:11434/v1")
 
 @pytest.fixture
 def open_gateway(tmp_path: Path) -> Iterator[Gateway]:
-    """A gateway as `holdfast serve` runs it on a laptop: anyone on this machine may create users."""
-    with gateway_at(tmp_path / "served.db") as served:
+    """A gateway where anybody may sign up."""
+    with gateway_at(tmp_path / "served.db", open_sign_up=True) as served:
         yield served
 
 

@@ -119,7 +119,7 @@ def test_a_real_model_is_given_in_another_session_what_it_was_told_in_one(
         async with await EngineLoader(config=config, settings=Settings()).load() as loaded:
             return await AgentLoop(loaded).run(prompt, session)
 
-    with serving(tmp_path / "served.db") as gateway:
+    with serving(tmp_path / "served.db", open_sign_up=True) as gateway:
         initialize(tmp_path, Settings(), None, GatewayChoice(gateway.url, "ana"))
         found = read_config(tmp_path, Settings())
         config = replace(found, memory=replace(found.memory, mode=mode))

@@ -44,7 +44,7 @@ def told(agent: Holdfast) -> Holdfast:
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
-    with serving(tmp_path / "served.db") as served:
+    with serving(tmp_path / "served.db", open_sign_up=True) as served:
         yield served
 
 

@@ -62,7 +62,7 @@ def test_what_it_was_told_it_knows_the_next_time_and_shows_from_where(tmp_path: 
 def test_with_a_gateway_it_knows_too_in_either_mode(tmp_path: Path, mode: str) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    with serving(tmp_path / "served.db") as gateway:
+    with serving(tmp_path / "served.db", open_sign_up=True) as gateway:
         made = ran(work, "agent", "init", "--gateway", gateway.url, "--user", "ana")
         assert (made.returncode, made.stderr) == (0, "")
         config = work / ".holdfast" / "config.json"
@@ -82,7 +82,7 @@ def test_with_a_gateway_it_knows_too_in_either_mode(tmp_path: Path, mode: str) -
 
 
 def test_a_gateway_that_is_gone_costs_nothing_but_its_memory(tmp_path: Path) -> None:
-    with serving(tmp_path / "served.db") as gateway:
+    with serving(tmp_path / "served.db", open_sign_up=True) as gateway:
         assert ran(tmp_path, "agent", "init", "--gateway", gateway.url, "--user", "ana").returncode == 0
     with chatting(tmp_path) as terminal:
         assert "Noted" in answer_to(terminal, "My dog is called Rex")

@@ -17,6 +17,7 @@ import yaml
 
 from holdfast.gateway.config import GatewayConfig
 from holdfast.settings import Settings
+from serving import OPERATOR_KEY
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -24,7 +25,8 @@ _SECRET = re.compile(r"token|password|secret|key|credential", re.IGNORECASE)
 # A name, a version of at least two numbers, optionally more of a tag, optionally a digest.
 _PINNED = re.compile(r"[a-z0-9./-]+:v?\d+(\.\d+)+[\w.-]*(@sha256:[0-9a-f]{64})?")
 SETTINGS = {f"HOLDFAST_{name.upper()}" for name in Settings.model_fields}
-SHUTDOWN_SECONDS = GatewayConfig().shutdown_seconds
+SERVICE = GatewayConfig(operator_token=OPERATOR_KEY)  # as it is by default
+SHUTDOWN_SECONDS = SERVICE.shutdown_seconds
 
 
 # --- the image ------------------------------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ def test_the_settings_in_it_are_settings() -> None:
     given = {name: value for rest in all_of("ENV") for name, value in re.findall(r"(HOLDFAST_\w+)=(\S+)", rest)}
     assert given
     assert set(given) <= SETTINGS
-    assert given["HOLDFAST_PORT"] == all_of("EXPOSE")[0] == str(GatewayConfig().port)
+    assert given["HOLDFAST_PORT"] == all_of("EXPOSE")[0] == str(SERVICE.port)
 
 
 def test_it_starts_without_a_shell_so_that_signals_arrive() -> None:

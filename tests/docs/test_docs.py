@@ -20,7 +20,7 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.observers import Metrics
 from holdfast.library import AsyncMemory
 from holdfast.settings import GatewayClientSettings, ModelSettings, Settings
-from serving import USER_KEY, served
+from serving import OPERATOR_KEY, USER_KEY, served
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -122,7 +122,7 @@ def test_every_public_name_and_method_is_in_the_reference() -> None:
 
 def test_every_route_is_in_the_reference_with_who_may_call_it() -> None:
     text = (ROOT / "docs/reference/http.md").read_text("utf-8")
-    app = create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    app = create_route_app(None, None, GatewayConfig(operator_token=OPERATOR_KEY), Metrics())  # type: ignore[arg-type]
     for route in app.state.table:
         path = re.sub(r"^/verbs/.+", "/verbs/{action}", route.path.replace(":path", "")).replace("/api/v1/", "/api/v2/")
         for method in route.methods:

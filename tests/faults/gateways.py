@@ -16,14 +16,17 @@ from holdfast.gateway.edge.observers import Metrics
 from holdfast.settings import Settings
 
 
+TOKEN = "operator-token-of-the-tests"
+
+
 def before_forks() -> None:
     """Build and cache the schemas of all routes, which takes most of a service's start-up time."""
-    create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics())  # type: ignore[arg-type]
 
 
 def serve(tell: Tell, location: str, embedder: str = "fake") -> None:
     """Run the whole service on a free port, and report the port."""
-    config = GatewayConfig(port=0, request_logs=False, rate_per_minute=0)
+    config = GatewayConfig(operator_token=TOKEN, port=0, request_logs=False, rate_per_minute=0, open_sign_up=True)
     sockets, metrics = server.listen(config), Metrics()
 
     async def main() -> None:

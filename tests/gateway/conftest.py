@@ -27,6 +27,6 @@ def visitor(gateway: Gateway, request: pytest.FixtureRequest) -> Visitor:
 
 @pytest.fixture
 def open_gateway(tmp_path: Path) -> Iterator[Gateway]:
-    """A gateway on loopback without a token: anyone may sign up."""
-    with serving(blank(tmp_path / "memory.db")) as found:
+    """A gateway where anybody may sign up."""
+    with serving(blank(tmp_path / "memory.db"), open_sign_up=True) as found:
         yield found

@@ -74,12 +74,12 @@ class Visitor:
 class Gateway:
     url: str
     http: httpx2.Client
-    token: str | None
+    token: str
     visitors: dict[str, Visitor] = field(default_factory=dict)
 
     @property
     def operator(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        return {"Authorization": f"Bearer {self.token}"}
 
     def user(self, user_id: str) -> Visitor:
         if user_id not in self.visitors:
@@ -93,7 +93,7 @@ class Gateway:
 def serving(
     location: Path | str,
     *,
-    token: str | None = None,
+    token: str = TOKEN,
     work: bool = True,
     providers: Providers | None = None,
     **options: Any,

@@ -133,7 +133,7 @@ def test_unknown_keys_are_told_the_same_whatever_they_pretend_to_be(gateway: Gat
     assert gateway.http.get("/users", headers=bearing(prefix + "x")).status_code == 401
 
 
-def test_without_a_token_an_operators_key_still_proves_itself(open_gateway: Gateway) -> None:
+def test_where_anybody_signs_up_an_operators_key_still_proves_itself(open_gateway: Gateway) -> None:
     made = open_gateway.http.post("/users", json={"user_id": "ana"})
     assert made.status_code == 201
     wrong = open_gateway.http.post("/users", json={"user_id": "ben"}, headers=bearing("ok_wrong"))

@@ -33,7 +33,7 @@ SCOPES = [["current_chat"], ["resources"], ["current_chat", "resources", "all_us
 
 
 def table() -> list[APIRoute]:
-    app = create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    app = create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics())  # type: ignore[arg-type]
     found: list[APIRoute] = app.state.table
     return found
 

@@ -38,7 +38,7 @@ CHECKS = [
 
 
 def document() -> dict[str, Any]:
-    return create_route_app(None, None, GatewayConfig(), Metrics()).openapi()  # type: ignore[arg-type]
+    return create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics()).openapi()  # type: ignore[arg-type]
 
 
 def test_the_document_is_the_golden_file() -> None:

@@ -43,7 +43,8 @@ async def sign_up(url: str, user_id: str, key: Secret | None, settings: Settings
         token = settings.key or settings.operator_token
         if token is None:
             raise Unauthenticated(
-                f"{url} lets only its operator create users; set HOLDFAST_KEY to the operator's token"
+                f"{url} lets only its operator create users; set HOLDFAST_KEY to the operator's token, or, on the machine"
+                " of its store, HOLDFAST_STORE to that store"
             )
         async with _line(url, Secret(token.get_secret_value(), "HOLDFAST_KEY")) as line:
             await _refuse_known(line, user_id)
@@ -99,7 +100,7 @@ async def _refuse_known(line: HttpTransport, user_id: str) -> None:
         if reply.status in (404, 405):
             return  # this gateway cannot list users; its contract is to return the same key again
         if reply.status in (401, 403):
-            raise Unauthenticated(f"{line.url} does not accept the token in HOLDFAST_KEY as its operator's")
+            raise Unauthenticated(f"{line.url} does not accept the given token as its operator's")
         page = parse_object(reply.body)
         users, following = page.get("users"), page.get("next_cursor")
         if reply.status != 200 or not isinstance(users, list):
@@ -121,7 +122,7 @@ def _key(url: str, user_id: str, reply: HttpReply) -> Secret:
     if reply.status == 409:
         raise _user_exists(url, user_id)
     if reply.status in (401, 403):
-        raise Unauthenticated(f"{url} does not let the holder of HOLDFAST_KEY create users")
+        raise Unauthenticated(f"{url} does not let the holder of the given token create users")
     if reply.status == 422:
         raise InvalidInput("--user", f"is not a name that {url} accepts")
     if reply.status in (200, 201):

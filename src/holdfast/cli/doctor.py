@@ -20,11 +20,12 @@ from holdfast.cli.exits import ExitCode
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, StoreOptions, expand_options
-from holdfast.cli.store_access import MEMORY, location, store_exists
+from holdfast.cli.store_access import MEMORY, location, server_settings, store_exists
+from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url, redact_location
 from holdfast.domain.manifest import MENDS, RepairAction
-from holdfast.domain.results import Finding, Stats
+from holdfast.domain.results import Finding, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
 from holdfast.settings import read_settings
@@ -84,6 +85,7 @@ def run_checks(chosen: StoreOptions) -> Iterator[Check]:
     yield embedder
     if embedder.health is not CheckHealth.FAIL:
         yield from _store(path, chosen)
+    yield from _operator_token(path)
     if "://" not in path:
         yield _disk(path)
 
@@ -160,7 +162,34 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
         yield Check("integrity", CheckHealth.FAIL, f"{finding.check}: {finding.problem}", _how_to_mend(finding))
     if verification.ok:
         yield Check("integrity", CheckHealth.OK, f"{sum(verification.checked.values()):,} rows checked")
+    yield from _unproven_operators(verification, chosen)
     yield _waiting(found)
+
+
+def _unproven_operators(verification: Verification, chosen: StoreOptions) -> Iterator[Check]:
+    """Warn of operators that anybody on this machine could have made, when a gateway needed no token."""
+    for operator in verification.unproven_operators:
+        detail = (
+            f"the key of operator {operator.id} of company {operator.space} was made by a caller without a credential"
+        )
+        remove = suggest_command(chosen, "credential revoke", operator.id, kind="operator", company=operator.space)
+        yield Check("operators", CheckHealth.WARN, detail, f"`{remove}` removes it, if you did not make it yourself")
+
+
+def _operator_token(path: str) -> Iterator[Check]:
+    """Check the file of the operator token, if there is one."""
+    from holdfast.gateway.operator_token import read_token, token_file
+
+    file = token_file(path)
+    if file is None:
+        return
+    try:
+        found = read_token(file)
+    except ConfigurationError as error:
+        yield Check("operator token", CheckHealth.FAIL, str(error))
+        return
+    if found is not None:
+        yield Check("operator token", CheckHealth.OK, f"{file} can be read by this account alone")
 
 
 def _how_to_mend(finding: Finding) -> str:
@@ -180,7 +209,7 @@ def _vectors(made_by: str, chosen: str) -> Iterator[Check]:
 def _server(path: str) -> Iterator[Check]:
     """Check that a server answers, and what the key reaches. Its embedder, store and disk are its own concern."""
     try:
-        with holdfast.open(path, settings=read_settings()) as memory:
+        with holdfast.open(path, settings=server_settings(path)) as memory:
             found = memory.stats()
     except AccessDenied as error:
         yield Check("server", CheckHealth.FAIL, str(error), "set HOLDFAST_KEY to a user's key or the operator's token")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +15,8 @@ from holdfast.app import open_engine
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, StoreOptions, expand_options, option
 from holdfast.cli.store_access import location
-from holdfast.cli.terminal_safety import on_one_line
+from holdfast.cli.suggestions import this_program
+from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.location import redact_location
 from holdfast.errors import ConfigurationError
 from holdfast.settings import Settings, read_settings
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from holdfast.gateway.config import GatewayConfig
 
+log = logging.getLogger("holdfast.cli")
 _NEEDED = ("fastapi", "uvicorn", "httptools", "prometheus_client", "opentelemetry")
 
 Host = Annotated[
@@ -33,7 +37,15 @@ Port = Annotated[
 ]
 TokenFile = Annotated[
     Path | None,
-    option("--operator-token-file", "FILE", "File with the operator token.  [env: HOLDFAST_OPERATOR_TOKEN]"),
+    option(
+        "--operator-token-file",
+        "FILE",
+        "File with the operator token.  [env: HOLDFAST_OPERATOR_TOKEN; default: a new file beside the store]",
+    ),
+]
+OpenSignUp = Annotated[
+    bool,
+    typer.Option("--open-sign-up", help="Let anybody create a user, without a key.  [env: HOLDFAST_OPEN_SIGN_UP]"),
 ]
 AllowedHost = Annotated[
     list[str] | None,
@@ -53,6 +65,7 @@ def serve(
     host: Host = None,
     port: Port = None,
     operator_token_file: TokenFile = None,
+    open_sign_up: OpenSignUp = False,
     allowed_host: AllowedHost = None,
     public_url: PublicUrl = None,
     tls_cert: Certificate = None,
@@ -62,11 +75,12 @@ def serve(
 ) -> None:
     """Serve the memory over HTTP until Ctrl-C or SIGTERM.
 
-    The store is created if there is none. Without an operator token it listens on this machine only.
+    The store is created if there is none. So is an operator token, in a file beside the store that only you can read.
     """
     check_installed("serving")
     from holdfast.gateway import server
     from holdfast.gateway.config import GatewayConfig
+    from holdfast.gateway.operator_token import operator_token
 
     settings = read_settings()
     place = location(chosen)
@@ -74,7 +88,8 @@ def serve(
         settings,
         host=host,
         port=port,
-        operator_token=_token(operator_token_file),
+        operator_token=_read_token(operator_token_file) or operator_token(settings, place),
+        open_sign_up=open_sign_up,
         allowed_hosts=tuple(allowed_host or ()),
         public_url=public_url,
         tls_cert=tls_cert,
@@ -128,11 +143,13 @@ async def _serve_until_stopped(
         await engine.close()
 
 
-def _token(file: Path | None) -> str | None:
+def _read_token(file: Path | None) -> str | None:
     if file is None:
         return None
     try:
         token = file.read_text("utf-8").strip()
+        if file.stat().st_mode & stat.S_IRWXO:
+            log.warning("%s can be read by every account of this machine; `chmod 600` makes it private", file)
     except UnicodeDecodeError:
         raise ConfigurationError(f"--operator-token-file: {file} is not text") from None
     except OSError as error:
@@ -148,24 +165,24 @@ def _print_start(at: GatewayConfig, place: str, as_json: bool) -> None:
     if as_json:
         print_json({"url": at.url, "public_url": at.public_url, "store": store}, indent=None)
     else:
-        with_token = " where HOLDFAST_OPERATOR_TOKEN is set" if at.operator_token is not None else ""
-        print(f"Holdfast serves {store} on {at.url}. Ctrl-C stops it. Try, in another terminal{with_token}:\n")
-        print("\n".join(f"  {line}" for line in first_calls(at)))
+        print(f"Holdfast serves {store} on {at.url}. Ctrl-C stops it. Try, in another terminal:\n")
+        print("\n".join(f"  {line}" for line in first_calls(at, place)))
     sys.stdout.flush()  # nothing more is printed for a long time
 
 
-def first_calls(at: GatewayConfig) -> tuple[str, str, str]:
-    """Create a user, add and flush a turn, find it again."""
+def first_calls(at: GatewayConfig, place: str) -> tuple[str, str, str]:
+    """Create a user beside the store, add and flush a turn, find it again."""
     url = at.public_url.rstrip("/") if at.public_url is not None else at.url
-    operator = ' -H "Authorization: Bearer $HOLDFAST_OPERATOR_TOKEN"' if at.operator_token is not None else ""
     sent = "-H 'Content-Type: application/json' -d"  # older curls have no --json
     signed = f'curl -s -H "Authorization: Bearer $KEY" {sent}'
     turn = (
         '{"session_id": "chat:1", "messages": [{"sender_id": "ana", "role": "user", "timestamp": 1780000000000,'
         ' "content": "I moved to Lisbon last week."}]}'
     )
+    # A database's URL may hold a password: the other terminal has it as this one has.
+    store = "" if "://" in place else f" --store {quote_word(str(Path(place).absolute()))}"
     return (
-        f"""KEY=$(curl -s{operator} {sent} '{{"user_id": "ana"}}' {url}/users | grep -o 'uk_[A-Za-z0-9_-]*')""",
+        f"KEY=$({this_program()} user create ana{store})",
         f"""{signed} '{turn}' {url}/memories/add && {signed} '{{"session_id": "chat:1"}}' {url}/memories/flush""",
         f"""{signed} '{{"query": "Where does Ana live?", "scope": ["all_user_memory"]}}' {url}/memories/search""",
     )

@@ -14,7 +14,7 @@ from holdfast.cli.suggestions import suggest_command
 from holdfast.domain.location import checked_url, is_server_url, redact_location, refuse_mistyped_server
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import StoreUnusable
-from holdfast.settings import read_settings
+from holdfast.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from holdfast.domain.results import StoreExamination
@@ -63,7 +63,7 @@ def open_memory(
     path = location(chosen)
     _refuse_memory(path)
     if is_server_url(path):
-        settings = read_settings()
+        settings = server_settings(path)
         uploads = sending is not None and "timeout_seconds" not in settings.model_fields_set
         return holdfast.open(
             path,
@@ -75,6 +75,18 @@ def open_memory(
     if not create:
         _require_store(path, chosen)
     return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
+
+
+def server_settings(url: str) -> Settings:
+    """Return the settings for calls to a server. Without a configured key, a server on this machine that runs as this
+    account gets the operator token."""
+    settings = read_settings()
+    if settings.key is not None:
+        return settings
+    from holdfast.gateway.operator_token import find_local_token
+
+    token = find_local_token(url, settings)
+    return settings if token is None else settings.model_copy(update={"key": token})
 
 
 def _refuse_memory(path: str) -> None:

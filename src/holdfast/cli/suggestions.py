@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from holdfast.cli.options import StoreOptions
 from holdfast.cli.terminal_safety import quote_word
 from holdfast.domain.location import redact_location
@@ -26,3 +29,11 @@ def suggest_command(
     if any(each.startswith("-") for each in arguments):  # they would be parsed as options
         return " ".join(["holdfast", path, *options, "--", *words])
     return " ".join(["holdfast", path, *words, *options])
+
+
+def this_program() -> str:
+    """The running program, quoted for a shell. In another terminal it may not be on the path, so the path is named."""
+    script = Path(sys.argv[0])
+    if script.stem == "holdfast" and script.is_file():
+        return quote_word(str(script.absolute()))
+    return f"{quote_word(sys.executable)} -m holdfast"

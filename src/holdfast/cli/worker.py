@@ -78,13 +78,15 @@ def worker(
             raise UsageError("the store is given twice; name it once, as STORE or with --store")
         chosen = replace(chosen, store=place)
     path = require_local_store(chosen)
-    with _serve_metrics(settings, metrics_host, metrics_port, once=once) as metrics, _log_to_stderr(as_json):
+    with _serve_metrics(settings, path, metrics_host, metrics_port, once=once) as metrics, _log_to_stderr(as_json):
         work = _run_worker(path, chosen, settings, at_once, selected, metrics, once=once, as_json=as_json)
         raise typer.Exit(asyncio.run(work))
 
 
 @contextlib.contextmanager
-def _serve_metrics(settings: Settings, host: str | None, port: int, *, once: bool) -> Iterator[MetricsServer | None]:
+def _serve_metrics(
+    settings: Settings, path: str, host: str | None, port: int, *, once: bool
+) -> Iterator[MetricsServer | None]:
     """Serve metrics while the context is open, if there is a port."""
     if not port:
         if host is not None:
@@ -96,7 +98,7 @@ def _serve_metrics(settings: Settings, host: str | None, port: int, *, once: boo
     check_installed("showing metrics")
     from holdfast.gateway.metrics_server import MetricsServer, metrics_config
 
-    scraping = MetricsServer(metrics_config(host or "127.0.0.1", port, settings))
+    scraping = MetricsServer(metrics_config(host or "127.0.0.1", port, settings, path))
     try:
         scraping.begin()
         yield scraping

@@ -10,6 +10,7 @@ from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
+from holdfast.domain.users import User
 
 Record = Message | MemoryRecord
 
@@ -203,8 +204,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
+    """The result of `verify`. `unproven_operators` have keys that a caller without a credential made, when being on the
+    same machine was enough; they are no damage, but whoever has such a key is an operator."""
+
     checked: dict[str, int]
     findings: tuple[Finding, ...]
+    unproven_operators: tuple[User, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -18,8 +18,7 @@ from fastapi import Request
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.users import KEY_PREFIXES
 from holdfast.errors import AccessDenied, InvalidInput, Unauthenticated
-from holdfast.gateway.config import GatewayConfig, is_loopback
-from holdfast.gateway.edge.exchange import OF_PROXIES
+from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.limits import charge_to
 from holdfast.gateway.schemas import CHAT
 from holdfast.inputs import ScopeKwargs
@@ -46,8 +45,8 @@ class AccessRule(StrEnum):
     OPERATOR = "operator"  # the operator's token, or an operator's key, for its company
     KNOWN = "known"  # the operator's token, or any key
     COMPANY = "company"  # the same, in the company in the path; the role decides what the caller may do
-    SIGN_UP = "sign_up"  # as `operator`; any caller on loopback if no token is configured
-    METRICS = "metrics"  # the operator's token; any caller on loopback if none is configured
+    SIGN_UP = "sign_up"  # as `operator`; anybody if `open_sign_up` is on
+    METRICS = "metrics"  # the operator's token alone: metrics name all companies
 
 
 def allow(rule: AccessRule) -> dict[str, Any]:
@@ -57,16 +56,12 @@ def allow(rule: AccessRule) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An authenticated caller. All its calls pass the gate as this actor.
-
-    `proven`: by a token or key. A caller without either is on this machine.
-    """
+    """An authenticated caller. All its calls pass the gate as this actor."""
 
     actor: Actor
     space: str
     service: Service
     memory: AsyncMemory
-    proven: bool = True
 
     @property
     def user_id(self) -> str:
@@ -90,7 +85,9 @@ class Authenticator:
         self._service = service
         self._directory = directory
         self._space = config.space
-        self._operator = None if config.operator_token is None else _digest(config.operator_token)
+        self._operator = _digest(config.operator_token)
+        # Who signs up without a credential, if that is allowed. It creates plain users of its own space alone.
+        self.anybody = Actor(ActorKind.OPERATOR, "sign-up", config.space) if config.open_sign_up else None
 
     async def user(self, request: Request, user_id: str | None = None, user_key: str | None = None) -> Caller:
         """Authenticate a user by the key in the header, or by `user_key` and `user_id` in the body."""
@@ -120,8 +117,6 @@ class Authenticator:
             caller = await self._by_key(request, key)
             if caller.actor.kind is ActorKind.OPERATOR:
                 return caller
-        if self._operator is None:
-            raise AccessDenied("no operator token is configured; set HOLDFAST_OPERATOR_TOKEN, or use the command line")
         raise Unauthenticated(_OPERATORS)
 
     async def any_key(self, request: Request) -> Caller:
@@ -133,9 +128,6 @@ class Authenticator:
     async def company(self, request: Request, company: str) -> Caller:
         """Authenticate a caller of a company's routes. The gate, which writes an audit row, checks that the company is
         the caller's own."""
-        key = _bearer(request)
-        if key is None and self._operator is None and is_local(request):
-            return self._caller(Actor(ActorKind.OPERATOR, "loopback"), company, proven=False)
         caller = await self.any_key(request)
         return self._caller(caller.actor, company)
 
@@ -144,18 +136,16 @@ class Authenticator:
         key = _bearer(request)
         if self.is_operator(request) or (key is not None and key.startswith(_OF_OPERATORS)):
             return await self.operator(request)
-        if self._operator is None and is_local(request):
-            return self._caller(Actor(ActorKind.OPERATOR, "loopback"), proven=False)
-        return None
+        return None if self.anybody is None else self._caller(self.anybody)
 
     def metrics(self, request: Request) -> None:
-        """Admit only the token's holder if one is configured: behind a local proxy every caller looks local."""
-        if not (self.is_operator(request) if self._operator is not None else is_local(request)):
+        """Admit only the token's holder."""
+        if not self.is_operator(request):
             raise Unauthenticated(_OPERATORS)
 
     def is_operator(self, request: Request) -> bool:
         key = _bearer(request)
-        return self._operator is not None and key is not None and hmac.compare_digest(_digest(key), self._operator)
+        return key is not None and hmac.compare_digest(_digest(key), self._operator)
 
     async def _by_key(self, request: Request, key: str) -> Caller:
         actor = await self._directory.actor_of(key[:_MOST_KEY_CHARS])
@@ -168,10 +158,10 @@ class Authenticator:
         charge_to(request.scope, key)
         return self._caller(Actor(ActorKind.OPERATOR, "gateway"))
 
-    def _caller(self, actor: Actor, company: str | None = None, *, proven: bool = True) -> Caller:
+    def _caller(self, actor: Actor, company: str | None = None) -> Caller:
         space = company or actor.space or self._space
         memory = AsyncMemory(self._service, actor=actor, space=space)
-        return Caller(actor, space, self._service, memory, proven)
+        return Caller(actor, space, self._service, memory)
 
 
 def key_of(request: Request, in_body: str | None) -> str | None:
@@ -202,13 +192,6 @@ def _digest(text: str) -> bytes:
 def _is_same_user(user_id: str | None, actor_id: str | None) -> bool:
     """Compare in constant time. True without a `user_id`: then the key alone identifies the user."""
     return user_id is None or hmac.compare_digest(_digest(user_id), _digest(actor_id or ""))
-
-
-def is_local(request: Request) -> bool:
-    """True if the request came from this machine, and not through a proxy on it."""
-    if any(name in OF_PROXIES for name, _ in request.scope["headers"]):
-        return False
-    return request.client is not None and is_loopback(request.client.host.removeprefix("::ffff:"))
 
 
 def routes_without_rule(routes: list[Any]) -> list[str]:

@@ -25,7 +25,8 @@ class GatewayConfig:
     host: str = "127.0.0.1"
     port: int = 8010
     space: str = "default"
-    operator_token: str | None = field(default=None, repr=False)
+    operator_token: str = field(repr=False)
+    open_sign_up: bool = False
     allowed_hosts: tuple[str, ...] = ()
     public_url: str | None = None
     trusted_proxies: tuple[str, ...] = ()
@@ -49,13 +50,7 @@ class GatewayConfig:
             raise ConfigurationError(
                 f"{self.port} is not a port; choose one up to 65535 with --port, or 0 for any free one"
             )
-        if not self.on_loopback and self.operator_token is None:
-            raise ConfigurationError(
-                f"{self.host} can be reached from other machines, so an operator token is needed: set"
-                " HOLDFAST_OPERATOR_TOKEN or give --operator-token-file, or bind to 127.0.0.1"
-            )
-        if self.operator_token is not None:
-            _check_token(self.operator_token)
+        _check_token(self.operator_token)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("TLS needs both a certificate and its key: give --tls-cert and --tls-key")
         if self.public_url is not None and not _public_host(self.public_url):
@@ -69,11 +64,6 @@ class GatewayConfig:
                 raise ConfigurationError(
                     f"allowed host {name!r:.80}: give a name such as memory.example.org, without a scheme or a port"
                 )
-
-    @property
-    def on_loopback(self) -> bool:
-        """True if only this machine can reach the gateway."""
-        return is_loopback(self.host)
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -94,21 +84,22 @@ class GatewayConfig:
         cls,
         settings: Settings,
         *,
+        operator_token: str,
         host: str | None = None,
         port: int | None = None,
-        operator_token: str | None = None,
+        open_sign_up: bool = False,
         allowed_hosts: tuple[str, ...] = (),
         public_url: str | None = None,
         tls_cert: Path | None = None,
         tls_key: Path | None = None,
     ) -> GatewayConfig:
         """Read the settings; arguments override them."""
-        configured_token = settings.operator_token.get_secret_value() if settings.operator_token is not None else None
         same = {each.name: getattr(settings, each.name) for each in fields(cls) if hasattr(settings, each.name)}
         own = {
             "host": host or settings.host,
             "port": settings.port if port is None else port,
-            "operator_token": operator_token or configured_token,
+            "operator_token": operator_token,
+            "open_sign_up": open_sign_up or settings.open_sign_up,
             "allowed_hosts": _names(allowed_hosts or settings.allowed_hosts.split(",")),
             "public_url": public_url,
             "trusted_proxies": _names(settings.trusted_proxies.split(",")),

@@ -1,7 +1,7 @@
 """The HTTP endpoint for a worker's Prometheus metrics, on its own port.
 
-Metrics and access are the same as for `holdfast serve`: with an operator token, only its holder may read them; without
-one, only callers on this machine that use a name of this machine in the Host header. Metrics contain company names.
+Metrics and access are the same as for `holdfast serve`: only the holder of the operator token may read them, because
+they contain company names.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCol
 from prometheus_client.exposition import generate_latest
 
 from holdfast.errors import ConfigurationError
-from holdfast.gateway.config import GatewayConfig, is_loopback
-from holdfast.gateway.edge.exchange import OF_PROXIES
-from holdfast.gateway.edge.host_allow_list import HostNames, parse_host
+from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.observers import MemoryCounters
+from holdfast.gateway.operator_token import operator_token
 from holdfast.gateway.server import listen
 from holdfast.settings import Settings
 
 PATH = "/metrics"
-PORT_OPTION, HOST_OPTION = "--metrics-port", "--metrics-host"
+PORT_OPTION = "--metrics-port"
 PATIENCE_SECONDS = 10.0  # timeout for reading the request and for writing the response
 MOST_AT_ONCE = 16
 _PLAIN = "text/plain; charset=utf-8"
@@ -33,16 +32,11 @@ _PLAIN = "text/plain; charset=utf-8"
 Answer = tuple[int, str, bytes]
 
 
-def metrics_config(host: str, port: int, settings: Settings) -> GatewayConfig:
+def metrics_config(host: str, port: int, settings: Settings, store: str) -> GatewayConfig:
     """Validate the address and the token before a store is opened."""
     if not 1 <= port <= 65_535:
         raise ConfigurationError(f"{PORT_OPTION}: {port} is not a port; choose one from 1 to 65535")
-    if settings.operator_token is None and not is_loopback(host):
-        raise ConfigurationError(
-            f"{HOST_OPTION}: {host:.80} can be reached from other machines, and metrics contain company names: set"
-            " HOLDFAST_OPERATOR_TOKEN and have Prometheus send it, or listen on 127.0.0.1"
-        )
-    return GatewayConfig.from_settings(settings, host=host, port=port)
+    return GatewayConfig.from_settings(settings, operator_token=operator_token(settings, store), host=host, port=port)
 
 
 class MetricsServer:
@@ -53,8 +47,7 @@ class MetricsServer:
         self._registry = CollectorRegistry()
         self.memory = MemoryCounters(self._registry)
         ProcessCollector(registry=self._registry)
-        self._token = None if config.operator_token is None else config.operator_token.encode()
-        self._names = HostNames(config.hosts)
+        self._token = config.operator_token.encode()
         self._servers = [_MetricsHttpServer(bound, self) for bound in listen(config, port_option=PORT_OPTION)]
 
     def begin(self) -> None:
@@ -69,27 +62,12 @@ class MetricsServer:
             server.server_close()
 
     def answer(self, path: str, headers: Mapping[str, str]) -> Answer:
-        if (refused := self._check_access(headers)) is not None:
-            return refused
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token):
+            return _refusal(401, "send the operator token: Authorization: Bearer ...")
         if path.partition("?")[0] != PATH:
             return _refusal(404, f"unknown path; only {PATH} is served here")
         return 200, CONTENT_TYPE_LATEST, generate_latest(self._registry)
-
-    def _check_access(self, headers: Mapping[str, str]) -> Answer | None:
-        if self._token is not None:
-            scheme, _, token = headers.get("authorization", "").partition(" ")
-            if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token):
-                return _refusal(401, "send the operator token: Authorization: Bearer ...")
-            return None
-        # Without a token, the Host check blocks DNS rebinding, and requests through a proxy are refused.
-        if any(name.decode() in headers for name in OF_PROXIES):
-            return _refusal(403, "behind a proxy an operator token is needed; set HOLDFAST_OPERATOR_TOKEN")
-        name = parse_host(headers.get("host", "").encode())
-        if name is None or not self._names.allow(name):
-            return _refusal(
-                421, "the name in the Host header is not allowed; use localhost, or the address of this machine"
-            )
-        return None
 
 
 def _refusal(status: int, detail: str) -> Answer:

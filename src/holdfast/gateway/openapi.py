@@ -59,9 +59,10 @@ _SECURITY: dict[AccessRule, list[dict[str, list[str]]]] = {
     AccessRule.USER: [{"userKey": []}],
     AccessRule.OPERATOR: [{"operatorToken": []}],
     AccessRule.KNOWN: [{"userKey": []}, {"operatorToken": []}],
-    AccessRule.COMPANY: [{"operatorToken": []}, {"operatorKey": []}, {"agentKey": []}, {"userKey": []}, {}],
+    AccessRule.COMPANY: [{"operatorToken": []}, {"operatorKey": []}, {"agentKey": []}, {"userKey": []}],
+    # Nothing at all is enough where the operator lets anybody sign up.
     AccessRule.SIGN_UP: [{"operatorToken": []}, {"userKey": []}, {}],
-    AccessRule.METRICS: [{"operatorToken": []}, {}],
+    AccessRule.METRICS: [{"operatorToken": []}],
 }
 
 

@@ -23,7 +23,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from holdfast.errors import ConfigurationError
-from holdfast.gateway.config import GatewayConfig, is_loopback
+from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.connection_limits import connection_protocol
 from holdfast.gateway.edge.observers import JsonFormatter, Metrics
 
@@ -49,11 +49,6 @@ def listen(config: GatewayConfig, *, port_option: str = "--port") -> list[socket
     except socket.gaierror as error:
         raise ConfigurationError(f"{config.host} is not an address of this machine: {error.strerror}") from None
     addresses = list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))
-    if config.operator_token is None and not all(is_loopback(address) for _, address in addresses):
-        raise ConfigurationError(
-            f"{config.host} can be reached from other machines, so an operator token is needed: set"
-            " HOLDFAST_OPERATOR_TOKEN"
-        )
     sockets: list[socket.socket] = []
     port = config.port
     try:

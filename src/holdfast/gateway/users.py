@@ -64,10 +64,11 @@ def router(auth: Authenticator) -> APIRouter:
                 raise Unauthenticated(_WHO) from None
             response.status_code = 200
             return UserKeyResponse(user_id=known.user_id)
-        presented = None if caller.proven else key_of(request, body.user_key)
+        anybody = caller.actor is auth.anybody
+        presented = key_of(request, body.user_key) if anybody else None
         issued = await caller.perform(
             Action.CREATE_USER,
-            lambda: CreateUser(Scope(caller.space), body.user_id, presented, caller.proven, idempotency_key),
+            lambda: CreateUser(Scope(caller.space), body.user_id, presented, not anybody, idempotency_key),
         )
         response.status_code = 201 if issued.created else 200
         response.headers["Cache-Control"] = "no-store"

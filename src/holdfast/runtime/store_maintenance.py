@@ -56,7 +56,7 @@ class Verify(SimpleRead[Verification]):
 
     def apply(self, reader: Reader, prepared: Core) -> Verification:
         checked, findings = reader.maintenance.integrity(prepared.embedder.fingerprint)
-        return Verification(checked, tuple(findings))
+        return Verification(checked, tuple(findings), tuple(reader.users.unproven_operators()))
 
 
 @dataclass(frozen=True, slots=True)

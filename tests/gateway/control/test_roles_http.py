@@ -14,6 +14,7 @@ from holdfast.domain.users import ROLES
 from holdfast.gateway.app import create_route_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.observers import Metrics
+from serving import OPERATOR_KEY
 
 EVERY = [(kind, role) for kind in ROLES for role in ROLES[kind]]
 READS = {
@@ -114,7 +115,7 @@ TOOLS = {"list_tools", "use_tool"}
 
 
 def _served() -> dict[str, Any]:
-    app = create_route_app(None, None, GatewayConfig(), Metrics())  # type: ignore[arg-type]
+    app = create_route_app(None, None, GatewayConfig(operator_token=OPERATOR_KEY), Metrics())  # type: ignore[arg-type]
     return {route.name: route for route in app.state.table if route.path.startswith("/companies/")}
 
 

@@ -18,7 +18,7 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
 from holdfast.gateway.edge.observers import Metrics
 from holdfast.gateway.server import Server, listen, logging_as_json
-from serving import Prompt
+from serving import OPERATOR_KEY, Prompt
 
 PATIENCE = 20.0  # timeout in seconds; only a failing test waits this long
 
@@ -200,7 +200,7 @@ class PromptServer(Prompt, Server):
 @contextlib.contextmanager
 def running(app: Any = None, *, tracing: Any = None, **given: Any) -> Iterator[Running]:
     app = Obliging() if app is None else app
-    config = GatewayConfig(port=0, **given)
+    config = GatewayConfig(**{"port": 0, "operator_token": OPERATOR_KEY, **given})
     metrics, log, up = Metrics(), io.StringIO(), threading.Event()
     sockets = listen(config)
     config = config.at(sockets[0].getsockname()[1])

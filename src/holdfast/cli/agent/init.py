@@ -9,6 +9,7 @@ from holdfast.cli.agent.options import AgentOptions
 from holdfast.cli.exits import UsageError
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, expand_options, option
+from holdfast.cli.store_access import server_settings
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.settings import read_settings
 
@@ -23,8 +24,9 @@ def init(
 ) -> None:
     """Write a commented config file, .holdfast/config.json, in the agent's folder.
 
-    With --gateway and --user it also creates that user there, and stores the key in a file that only you can read. A
-    gateway with an operator token needs it in HOLDFAST_KEY. Existing files are not overwritten.
+    With --gateway and --user it also creates that user there, and stores the key in a file that only you can read. For
+    that it needs the gateway's operator token: in HOLDFAST_KEY, or in the file beside the store. Existing files are not
+    overwritten.
     """
     from holdfast.agent.initialize import AgentModelChoice, GatewayChoice, initialize
     from holdfast.domain.location import checked_url
@@ -40,7 +42,8 @@ def init(
             chosen.provider or ("scripted" if base_url is None else "openai"), chosen.model, base_url
         )
     connected = None if gateway is None or user is None else GatewayChoice(gateway, user, key_file)
-    done = initialize(chosen.workspace, read_settings(), model, connected)
+    settings = read_settings() if connected is None else server_settings(connected.url)
+    done = initialize(chosen.workspace, settings, model, connected)
     if as_json:
         print_json(
             {

@@ -28,4 +28,4 @@ def wrap_app(
     inner = BodyLimits(inner, config)
     if config.rate_per_minute:
         inner = RateLimiter(inner, config.rate_per_minute)
-    return RequestMiddleware(HostAllowList(inner, config.hosts, guarded=config.operator_token is not None), observers)
+    return RequestMiddleware(HostAllowList(inner, config.hosts), observers)

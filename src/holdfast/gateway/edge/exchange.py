@@ -29,10 +29,6 @@ EXCHANGE = "holdfast.exchange"
 # Probes must work under overload and with any Host header. They reveal nothing.
 PROBES = frozenset({"/healthz", "/readyz"})
 UNMATCHED = "unmatched"
-# Headers that proxies add. Clients on this machine send none of them.
-OF_PROXIES = (
-    b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip",
-)  # fmt: skip
 _SANE_ID = re.compile(rb"[A-Za-z0-9._~-]{1,100}")
 _READ = frozenset(
     {
@@ -44,7 +40,6 @@ _READ = frozenset(
         b"tracestate",
         b"transfer-encoding",
         b"x-request-id",
-        *OF_PROXIES,
     }
 )
 # Closing a socket with unread data makes the client lose the response: read a little more first.

@@ -19,6 +19,9 @@ class UserReader(Protocol):
     def page(self, after: str | None, limit: int, kind: ActorKind = ActorKind.USER) -> Sequence[User]:
         """Return credentials of that kind with ids above `after`, ordered by id."""
 
+    def unproven_operators(self) -> Sequence[User]:
+        """Return operators whose valid key was issued to a caller without a credential, ordered by space and id."""
+
 
 class UserWriter(UserReader, Protocol):
     def put(self, user: User, key_digest: bytes) -> None:

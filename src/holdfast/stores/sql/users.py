@@ -16,6 +16,14 @@ from holdfast.stores.sql.rows import builder_of
 
 _COLUMNS = "id, space, created_at, rotated_at, revoked_at, kind, role, subjects"
 _user = builder_of(User, _COLUMNS)
+# Earlier gateways without a token took every caller on their machine for this operator. The trail names the caller and
+# the time of a call, not the key that it issued.
+_UNPROVEN = (
+    "SELECT {0} FROM credentials c WHERE {1} AND c.kind = 'operator' AND c.revoked_at IS NULL AND EXISTS"
+    " (SELECT 1 FROM operations o WHERE o.space = c.space AND o.action = 'create_user' AND o.actor_kind = 'operator'"
+    " AND o.actor_id = 'loopback' AND o.outcome = 'succeeded' AND coalesce(c.rotated_at, c.created_at)"
+    " BETWEEN o.started_at AND o.started_at + o.duration_micros) ORDER BY c.space, c.id"
+)
 
 
 def _among_users(scope: GrantScope) -> tuple[str, list[Any]]:
@@ -55,6 +63,10 @@ class SqlUserReader(SqlRepository):
             [*values, kind, after or "", limit],
         )
         return [_user(row) for row in found]
+
+    def unproven_operators(self) -> Sequence[User]:
+        reach, values = _among_users(self._scope)
+        return [_user(row) for row in self._db.execute(_UNPROVEN.format(_COLUMNS, reach), values)]
 
 
 class SqlUserWriter(SqlUserReader):
