@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-
 TOKEN = "operator-token-of-the-benchmarks"
 
 

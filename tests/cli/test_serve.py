@@ -56,8 +56,10 @@ def ended(process: Started) -> str:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-@pytest.mark.parametrize("guarded", [False, True], ids=["open on loopback", "with a token"])
-def test_the_three_lines_that_it_prints_work(started: list[Started], tmp_path: Path, guarded: bool) -> None:
+@pytest.mark.parametrize("guarded", [False, True], ids=["with its own token", "with a configured token"])
+def test_the_three_lines_that_it_prints_work_in_any_folder(
+    started: list[Started], tmp_path: Path, guarded: bool
+) -> None:
     secret = {"HOLDFAST_OPERATOR_TOKEN": TOKEN} if guarded else {}
     process = start(started, tmp_path, **secret)
     assert process.stdout is not None
@@ -69,12 +71,14 @@ def test_the_three_lines_that_it_prints_work(started: list[Started], tmp_path: P
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
-        env=ENVIRONMENT | secret,
+        env=ENVIRONMENT,
+        cwd="/",
     )
     assert '"I moved to Lisbon last week."' in ran.stdout, ran
     logged = [json.loads(line) for line in ended(process).splitlines()]
-    assert [entry["route"] for entry in logged] == ["/users", "/memories/add", "/memories/flush", "/memories/search"]
+    assert [entry["route"] for entry in logged] == ["/memories/add", "/memories/flush", "/memories/search"]
     assert "Lisbon" not in json.dumps(logged)
+    assert (tmp_path / "memory.db.operator-token").exists() is not guarded
 
 
 def test_as_json_it_says_where_it_is(started: list[Started], tmp_path: Path) -> None:
@@ -91,11 +95,12 @@ def test_as_json_it_says_where_it_is(started: list[Started], tmp_path: Path) -> 
     assert ended(process) == ""
 
 
-def test_beyond_loopback_it_needs_a_token(holdfast: Holdfast, tmp_path: Path) -> None:
-    ran = holdfast("serve", "--host", "0.0.0.0", "--port", "0")
-    assert ran.code == 2
-    assert "HOLDFAST_OPERATOR_TOKEN" in ran.err
-    assert not (tmp_path / "memory.db").exists()
+def test_a_token_file_that_everybody_can_read_is_warned_of(holdfast: Holdfast, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("too short")
+    for mode, warned in ((0o644, True), (0o640, False)):
+        (tmp_path / "token").chmod(mode)
+        ran = holdfast("serve", "--operator-token-file", "token", "--port", "0")
+        assert (ran.code, "chmod 600" in ran.err) == (2, warned)
 
 
 def test_a_token_file_that_is_none_is_said(holdfast: Holdfast, tmp_path: Path) -> None:
@@ -115,7 +120,7 @@ def test_a_token_file_that_is_none_is_said(holdfast: Holdfast, tmp_path: Path) -
 def test_a_port_that_there_is_not_is_said_before_a_store_is_made(holdfast: Holdfast, tmp_path: Path, port: str) -> None:
     ran = holdfast("serve", "--port", port)
     assert (ran.code, "is not a port" in ran.err, "--port" in ran.err) == (2, True, True)
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "memory.db").exists()
 
 
 def test_a_port_that_is_taken_is_said_before_a_store_is_made(holdfast: Holdfast, tmp_path: Path) -> None:

@@ -277,6 +277,8 @@ def test_its_metrics_tell_what_it_gave_up(started: list[Started], tmp_path: Path
         'holdfast_memory_extraction_failures_total{company="acme"} 1.0',
         'holdfast_memory_dead_deliveries_total{company="acme"} 1.0',
     }
+    bearer = {"Authorization": f"Bearer {(tmp_path / 'memory.db.operator-token').read_text().strip()}"}
+    assert httpx2.get(told["metrics"]).status_code == 401
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not given_up <= set((answer := httpx2.get(told["metrics"], headers=bearer)).text.splitlines()):
         assert time.monotonic() < deadline, answer.text

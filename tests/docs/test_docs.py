@@ -63,13 +63,15 @@ def test_every_shell_snippet_of_a_page_runs_in_order_against_a_gateway(page: Pat
     script = "\n".join(_SHELL.findall(page.read_text("utf-8"))).replace("127.0.0.1:8010", f"127.0.0.1:{port}")
     # `-f` makes curl fail on an error status; `pipefail` passes the failure on to the shell.
     script = "set -euo pipefail\n" + script.replace("curl -s ", "curl -sf ")
+    _install_program(tmp_path)
     command = [sys.executable, "-m", "holdfast", "serve", "--port", str(port), "--store", str(tmp_path / "memory.db")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as service:
         try:
             assert service.stdout is not None
             assert str(port) in service.stdout.readline()
             ran = subprocess.run(
-                ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+                ["bash", "-c", f"PATH={tmp_path}/.venv/bin:$PATH\n{script}"],
+                cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
             )
             assert ran.returncode == 0, ran.stdout + ran.stderr
             found = re.findall(r'"results":\[(.*?)\]', ran.stdout)
@@ -77,6 +79,14 @@ def test_every_shell_snippet_of_a_page_runs_in_order_against_a_gateway(page: Pat
             assert all(found), f"nothing was found: {ran.stdout}"
         finally:
             service.terminate()
+
+
+def _install_program(folder: Path) -> None:
+    """Put `.venv/bin/holdfast` there, as `make serve` does in a checkout."""
+    program = folder / ".venv" / "bin" / "holdfast"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m holdfast "$@"\n')
+    program.chmod(0o700)
 
 
 @pytest.mark.parametrize(

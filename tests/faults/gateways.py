@@ -15,7 +15,6 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.observers import Metrics
 from holdfast.settings import Settings
 
-
 TOKEN = "operator-token-of-the-tests"
 
 

@@ -43,8 +43,8 @@ async def sign_up(url: str, user_id: str, key: Secret | None, settings: Settings
         token = settings.key or settings.operator_token
         if token is None:
             raise Unauthenticated(
-                f"{url} lets only its operator create users; set HOLDFAST_KEY to the operator's token, or, on the machine"
-                " of its store, HOLDFAST_STORE to that store"
+                f"{url} lets only its operator create users; set HOLDFAST_KEY to the operator's token, or, where"
+                " its store is, HOLDFAST_STORE to that store"
             )
         async with _line(url, Secret(token.get_secret_value(), "HOLDFAST_KEY")) as line:
             await _refuse_known(line, user_id)

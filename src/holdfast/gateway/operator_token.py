@@ -58,9 +58,11 @@ def read_token(file: Path) -> str | None:
         return None
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}; remove it, or {_CONFIGURE}") from None
-    with os.fdopen(handle, "rb") as opened:
+    try:
         _check_private(os.fstat(handle), file)
-        token = opened.read(_MOST_BYTES).strip()
+        token = os.read(handle, _MOST_BYTES).strip()
+    finally:
+        os.close(handle)
     if not token or not token.isascii():
         raise ConfigurationError(f"{file} holds no token; remove it, and the next start creates one")
     return token.decode("ascii")
