@@ -71,7 +71,11 @@ def test_every_shell_snippet_of_a_page_runs_in_order_against_a_gateway(page: Pat
             assert str(port) in service.stdout.readline()
             ran = subprocess.run(
                 ["bash", "-c", f"PATH={tmp_path}/.venv/bin:$PATH\n{script}"],
-                cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
             )
             assert ran.returncode == 0, ran.stdout + ran.stderr
             found = re.findall(r'"results":\[(.*?)\]', ran.stdout)
