@@ -56,14 +56,12 @@ def ended(process: Started) -> str:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-@pytest.mark.parametrize("guarded", [False, True], ids=["with its own token", "with a configured token"])
-def test_the_three_lines_that_it_prints_work_in_any_folder(
-    started: list[Started], tmp_path: Path, guarded: bool
-) -> None:
-    secret = {"HOLDFAST_OPERATOR_TOKEN": TOKEN} if guarded else {}
-    process = start(started, tmp_path, **secret)
+@pytest.mark.parametrize("store", ["memory.db", ":memory:"])
+def test_the_three_lines_that_it_prints_work_in_any_folder(started: list[Started], tmp_path: Path, store: str) -> None:
+    secret = {"HOLDFAST_OPERATOR_TOKEN": TOKEN} if store == ":memory:" else {}
+    process = start(started, tmp_path, "--store", store, **secret)
     assert process.stdout is not None
-    assert process.stdout.readline().startswith("Holdfast serves memory.db on http://127.0.0.1:")
+    assert process.stdout.readline().startswith(f"Holdfast serves {store} on http://127.0.0.1:")
     assert process.stdout.readline() == "\n"
     lines = [process.stdout.readline().strip() for _ in range(3)]
     ran = subprocess.run(
@@ -71,18 +69,20 @@ def test_the_three_lines_that_it_prints_work_in_any_folder(
         capture_output=True,
         text=True,
         timeout=PATIENCE_SECONDS,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | secret,
         cwd="/",
     )
     assert '"I moved to Lisbon last week."' in ran.stdout, ran
     logged = [json.loads(line) for line in ended(process).splitlines()]
-    assert [entry["route"] for entry in logged] == ["/memories/add", "/memories/flush", "/memories/search"]
+    routes = [*(["/users"] if secret else []), "/memories/add", "/memories/flush", "/memories/search"]
+    assert [entry["route"] for entry in logged] == routes
     assert "Lisbon" not in json.dumps(logged)
-    assert (tmp_path / "memory.db.operator-token").exists() is not guarded
+    assert (tmp_path / "memory.db.operator-token").exists() is not bool(secret)
 
 
 def test_as_json_it_says_where_it_is(started: list[Started], tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
+    (tmp_path / "token").chmod(0o600)
     options = ("--json", "--operator-token-file", "token", "--public-url", "https://memory.example.org")
     process = start(started, tmp_path, *options, "--host", "0.0.0.0", HOLDFAST_REQUEST_LOGS="false")
     assert process.stdout is not None

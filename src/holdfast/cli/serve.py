@@ -14,7 +14,7 @@ import typer
 from holdfast.app import open_engine
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, StoreOptions, expand_options, option
-from holdfast.cli.store_access import location
+from holdfast.cli.store_access import MEMORY, location
 from holdfast.cli.suggestions import this_program
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.location import redact_location
@@ -165,13 +165,18 @@ def _print_start(at: GatewayConfig, place: str, as_json: bool) -> None:
     if as_json:
         print_json({"url": at.url, "public_url": at.public_url, "store": store}, indent=None)
     else:
-        print(f"Holdfast serves {store} on {at.url}. Ctrl-C stops it. Try, in another terminal:\n")
+        with_token = "" if _is_file(place) else " where HOLDFAST_OPERATOR_TOKEN is set"
+        print(f"Holdfast serves {store} on {at.url}. Ctrl-C stops it. Try, in another terminal{with_token}:\n")
         print("\n".join(f"  {line}" for line in first_calls(at, place)))
     sys.stdout.flush()  # nothing more is printed for a long time
 
 
+def _is_file(place: str) -> bool:
+    return place != MEMORY and "://" not in place
+
+
 def first_calls(at: GatewayConfig, place: str) -> tuple[str, str, str]:
-    """Create a user beside the store, add and flush a turn, find it again."""
+    """Create a user, add and flush a turn, find it again."""
     url = at.public_url.rstrip("/") if at.public_url is not None else at.url
     sent = "-H 'Content-Type: application/json' -d"  # older curls have no --json
     signed = f'curl -s -H "Authorization: Bearer $KEY" {sent}'
@@ -179,10 +184,12 @@ def first_calls(at: GatewayConfig, place: str) -> tuple[str, str, str]:
         '{"session_id": "chat:1", "messages": [{"sender_id": "ana", "role": "user", "timestamp": 1780000000000,'
         ' "content": "I moved to Lisbon last week."}]}'
     )
-    # A database's URL may hold a password: the other terminal has it as this one has.
-    store = "" if "://" in place else f" --store {quote_word(str(Path(place).absolute()))}"
+    create = f"{this_program()} user create ana --store {quote_word(str(Path(place).absolute()))}"
+    if not _is_file(place):  # a database's URL may hold a password, which is not printed
+        operator = '-H "Authorization: Bearer $HOLDFAST_OPERATOR_TOKEN"'
+        create = f"""curl -s {operator} {sent} '{{"user_id": "ana"}}' {url}/users | grep -o 'uk_[A-Za-z0-9_-]*'"""
     return (
-        f"KEY=$({this_program()} user create ana{store})",
+        f"KEY=$({create})",
         f"""{signed} '{turn}' {url}/memories/add && {signed} '{{"session_id": "chat:1"}}' {url}/memories/flush""",
         f"""{signed} '{{"query": "Where does Ana live?", "scope": ["all_user_memory"]}}' {url}/memories/search""",
     )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.users import User, key_digest
 from holdfast.errors import AccessDenied
 from holdfast.ports import Store
+from holdfast.testing.store_suite.control_scribe import ControlScribe
 from holdfast.testing.store_suite.scribe import ANA, EVERYTHING, SPACE, Scribe, read_grant, scenario, write_grant
 
 _OTHER = Scope(space="other")
@@ -41,6 +45,31 @@ class UserContract:
         assert list(await store.read(SPACE, lambda r: r.users.page(None, 10))) == ordered
         assert list(await store.read(SPACE, lambda r: r.users.page("a b", 2))) == ordered[3:5]
         assert list(await store.read(SPACE, lambda r: r.users.page("你好", 2))) == []
+
+    @scenario
+    async def test_operators_with_a_key_from_a_caller_without_a_credential_are_listed(self, store: Store) -> None:
+        scribe = ControlScribe()
+        anybody = Actor(ActorKind.OPERATOR, "loopback")
+
+        async def make(name: str, maker: Actor, **more: Any) -> User:
+            call = scribe.operation(
+                action=Action.CREATE_USER,
+                actor=maker,
+                started_at=scribe.clock.step(),
+                scope=Scope(),
+                duration_micros=10,
+            )
+            user = User(name, "default", call.started_at + timedelta(microseconds=10), kind=ActorKind.OPERATOR, **more)
+            await store.write(SPACE, lambda t: (t.users.put(user, key_digest(name)), t.operations.add(call)))
+            return user
+
+        unproven = [await make(name, anybody) for name in ("a", "b")]
+        await make("c", LOCAL_OPERATOR)
+        await make("d", anybody, revoked_at=scribe.clock.step())
+        for grant in (SPACE, EVERYTHING):
+            assert list(await store.read(grant, lambda r: r.users.unproven_operators())) == unproven
+        for grant in (read_grant(_OTHER), read_grant(ANA)):
+            assert list(await store.read(grant, lambda r: r.users.unproven_operators())) == []
 
     @scenario
     async def test_users_of_another_space_are_out_of_reach(self, store: Store) -> None:
