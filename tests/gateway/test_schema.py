@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
+from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
@@ -37,8 +39,22 @@ CHECKS = [
 ]
 
 
+@cache
+def app() -> FastAPI:
+    return create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics())  # type: ignore[arg-type]
+
+
 def document() -> dict[str, Any]:
-    return create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics()).openapi()  # type: ignore[arg-type]
+    return app().openapi()
+
+
+def test_the_document_names_every_route() -> None:
+    """Tests that go through the document, such as those of authority, leave none out."""
+    named = {(method.upper(), path) for path, found in document()["paths"].items() for method in found}
+    table = {(method, route.path.replace(":path", "")) for route in app().state.table for method in route.methods}
+    assert named == table
+    paths = {path for found in app().routes if (path := getattr(found, "path", None)) is not None}
+    assert paths - {path for _, path in table} <= {"/openapi.json"}
 
 
 def test_the_document_is_the_golden_file() -> None:

@@ -26,14 +26,11 @@ from holdfast.cli import main
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
 from holdfast.domain.scope import Scope
 from holdfast.errors import ConfigurationError
-from holdfast.gateway.app import create_route_app
-from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.observers import Metrics
 from holdfast.gateway.operator_token import find_local_token, operator_token, read_token, token_file
 from holdfast.runtime.users import CreateUser, RevokeUser
 from holdfast.settings import Settings
 from postgres import ON_POSTGRES
-from serving import OPERATOR_KEY, answering, http
+from serving import answering, http
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
 PUBLIC = {"/healthz", "/readyz", "/openapi.json"}
@@ -121,9 +118,8 @@ def requests(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any
             yield method.upper(), path, carried
 
 
-# What somebody without a credential may try.
-GUESSES: list[dict[str, str]] = [
-    {},
+# What else somebody without a credential may try.
+GUESSES = [
     {"Authorization": "Bearer uk_guessed"},
     {"Authorization": "Bearer ok_guessed"},
     {"Authorization": f"Bearer {'0' * 64}"},
@@ -132,31 +128,18 @@ GUESSES: list[dict[str, str]] = [
 
 
 def test_no_route_serves_a_local_process_without_a_credential(default_start: tuple[Path, str]) -> None:
+    """The document names all routes: a test of the schema compares it with the table."""
     folder, url = default_start
     token = (folder / "memory.db.operator-token").read_text().strip()
     with httpx2.Client(base_url=url, timeout=30) as client:
-        document = client.get("/openapi.json").json()
-        routes = list(requests(document))
-        for guess in GUESSES:
-            for method, path, carried in routes:
+        routes = list(requests(client.get("/openapi.json").json()))
+        for number, (method, path, carried) in enumerate(routes):
+            for guess in ({}, GUESSES[number % len(GUESSES)]):
                 answer = client.request(method, path, headers=guess, **carried)
                 wanted = 200 if path in PUBLIC else 401
                 assert answer.status_code == wanted, f"{method} {path} {guess}: {answer.text}"
                 assert token not in answer.text
-        for method, path, carried in routes:
-            if path not in PUBLIC:
-                answer = client.request(method, path, headers={"Authorization": f"Bearer {token}"}, **carried)
-                assert answer.status_code < 500, f"{method} {path}: {answer.text}"
     assert len(routes) > 140
-
-
-def test_the_document_names_every_route_so_none_is_left_out() -> None:
-    app = create_route_app(None, None, GatewayConfig(operator_token=OPERATOR_KEY), Metrics())  # type: ignore[arg-type]
-    named = {(method.upper(), path) for path, found in app.openapi()["paths"].items() for method in found}
-    table = {(method, route.path.replace(":path", "")) for route in app.state.table for method in route.methods}
-    assert named == table
-    outside = {route.path for route in app.routes if getattr(route, "path", None)} - {path for _, path in table}
-    assert outside <= PUBLIC
 
 
 @pytest.mark.parametrize(

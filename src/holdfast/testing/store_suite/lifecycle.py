@@ -192,6 +192,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "users.find": (lambda r, w: r.users.find(CANARY), NEVER),
     "users.find_by_key": (lambda r, w: r.users.find_by_key(b"canary"), NEVER),
     "users.page": (lambda r, w: r.users.page(None, 10), NEVER),
+    "users.unproven_operators": (lambda r, w: r.users.unproven_operators(), NEVER),
     "resources.find": (lambda r, w: r.resources.find(CANARY), NEVER),
     "resources.find_file": (lambda r, w: r.resources.find_file(ANA, "00", None), NEVER),
     "resources.chunks": (lambda r, w: None, NEVER),  # only memories have chunks
