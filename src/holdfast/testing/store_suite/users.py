@@ -60,7 +60,8 @@ class UserContract:
                 duration_micros=10,
             )
             user = User(name, "default", call.started_at + timedelta(microseconds=10), kind=ActorKind.OPERATOR, **more)
-            await store.write(SPACE, lambda t: (t.users.put(user, key_digest(name)), t.operations.add(call)))
+            await store.write(SPACE, lambda t: t.users.put(user, key_digest(name)))
+            await store.write(SPACE, lambda t: t.operations.add(call))
             return user
 
         unproven = [await make(name, anybody) for name in ("a", "b")]
