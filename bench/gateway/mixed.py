@@ -93,7 +93,7 @@ class MixedLoad:
     async def _one(self, line: Line) -> None:
         kind = self._chance.choices(list(MIX), list(MIX.values()))[0]
         # Few users make most of the calls.
-        user = self.users[min(int(self._chance.paretovariate(0.6)) - 1, 10**9) % len(self.users)]
+        user = self.users[int(len(self.users) * self._chance.random() ** 2)]
         if kind == "sign_up":
             await self._sign_up(line)
         elif kind == "forget":
@@ -117,7 +117,7 @@ class MixedLoad:
             case "add":
                 return self._add(user, chance.randint(1, 6))
             case "batch":
-                return self._add(user, 200)
+                return self._add(user, 100)
             case "flush":
                 return Ask.post("/memories/flush", key, {"session_id": f"chat:{chance.randrange(_SESSIONS)}"})
             case "list":

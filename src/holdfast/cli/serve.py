@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.app import open_engine
-from holdfast.cli.allocator import keep_little_memory
+from holdfast.cli.allocator import return_unused_memory
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, StoreOptions, expand_options, option
 from holdfast.cli.store_access import location
@@ -84,7 +84,7 @@ def serve(
     server.check_certificate(config)
     server.allow_many_files()
     sockets = server.listen(config)
-    keep_little_memory()
+    return_unused_memory()
     try:
         server.run(_serve_until_stopped(chosen, place, settings, config, sockets, as_json, work=not no_worker))
     finally:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.app import EMBEDDING, Engine, make_curator, open_engine
-from holdfast.cli.allocator import keep_little_memory
+from holdfast.cli.allocator import return_unused_memory
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
@@ -79,7 +79,7 @@ def worker(
             raise UsageError("the store is given twice; name it once, as STORE or with --store")
         chosen = replace(chosen, store=place)
     path = require_local_store(chosen)
-    keep_little_memory()
+    return_unused_memory()
     with _serve_metrics(settings, metrics_host, metrics_port, once=once) as metrics, _log_to_stderr(as_json):
         work = _run_worker(path, chosen, settings, at_once, selected, metrics, once=once, as_json=as_json)
         raise typer.Exit(asyncio.run(work))

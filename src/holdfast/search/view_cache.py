@@ -2,7 +2,7 @@
 
 Snapshot isolation: a caller gets exactly what its reader sees, never rows committed after the reader's snapshot.
 Thread-safe; one thread at a time refreshes a partition. Its previous views, which share most of the memory, are cached
-for readers with slightly older snapshots. A view larger than the whole cache is used but not cached.
+for readers with slightly older snapshots, if there is room. A view larger than the whole cache is used but not cached.
 """
 
 from __future__ import annotations
@@ -111,6 +111,9 @@ class ViewCache:
     def _count(self, key: Key, slot: _Slot) -> None:
         """Record the new size, and evict the least recently used until all fits; this one last."""
         size = bytes_of(slot.views)
+        if size > self._max_bytes:
+            slot.views = slot.views[:1]
+            size = bytes_of(slot.views)
         with self._lock:
             self._misses += 1
             if self._slots.get(key) is not slot:
