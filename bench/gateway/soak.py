@@ -92,38 +92,37 @@ async def _after(filling: asyncio.Task[None], load: MixedLoad, given: argparse.N
     await load.run(given.rate, given.callers, time.monotonic() + given.seconds)
 
 
-def report(samples: list[Sample], load: MixedLoad, bound: float) -> bool:
-    peak = max(each.resident for each in samples)
-    late = samples[len(samples) // 2 :]
-    print(f"\nanswers: {dict(sorted(load.tally.answers.items()))}")
-    for line in load.tally.unexpected:
-        print(f"unexpected: {line}")
-    print(f"peak RSS {peak:.0f} MiB; in the second half {late[0].resident:.0f} to {late[-1].resident:.0f} MiB")
-    print(f"files {late[0].files} to {late[-1].files}, threads {late[0].threads} to {late[-1].threads}")
-    print(f"bound {bound:.0f} MiB: {'held' if peak <= bound else 'EXCEEDED'}")
-    return peak <= bound
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    samples: list[Sample]
+    load: MixedLoad
+    largest: int  # records of the largest partition
+    cache_mib: float
+
+    @property
+    def peak(self) -> float:
+        return max(each.resident for each in self.samples)
+
+    @property
+    def bound(self) -> float:
+        """The bound that docs/how-to/run-the-service.md states, in MiB; bodies and results are small here."""
+        readers = min(8, (os.cpu_count() or 1) + 2)
+        return 220 + 16 * (readers + 1) + 1.25 * self.cache_mib + readers * self.largest * 4 / 1024
+
+    @property
+    def held(self) -> bool:
+        return self.peak <= self.bound
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.gateway.soak", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=180.0, help="of mixed load, after users are filled")
-    parser.add_argument("--rate", type=float, default=40.0, help="calls per second")
-    parser.add_argument("--callers", type=int, default=16)
-    parser.add_argument("--users", type=int, default=150)
-    parser.add_argument("--records", type=int, default=60_000, help="of all users, before the load")
-    parser.add_argument("--cache-mib", type=int, default=64, help="HOLDFAST_CACHE_BYTES, in MiB")
-    parser.add_argument("--every", type=float, default=5.0, help="seconds between samples")
-    given = parser.parse_args()
+def run(given: argparse.Namespace) -> Outcome:
     place = Path(tempfile.mkdtemp(prefix="bench-soak-"))
-    settings = {"HOLDFAST_OPERATOR_TOKEN": TOKEN, "HOLDFAST_CACHE_BYTES": str(given.cache_mib * MB)}
+    settings = {"HOLDFAST_OPERATOR_TOKEN": TOKEN, "HOLDFAST_CACHE_BYTES": str(int(given.cache_mib * MB))}
     try:
         with serving(str(place / "memory.db"), free_port(), settings=settings) as service:
             samples, load = asyncio.run(soak(service, given))
-        largest = largest_partition(place / "memory.db")
+        return Outcome(samples, load, largest_partition(place / "memory.db"), given.cache_mib)
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    print(f"\nthe largest partition has {largest:,} records")
-    sys.exit(not report(samples, load, bound_mib(given.cache_mib, largest)))
 
 
 def largest_partition(store: Path) -> int:
@@ -133,10 +132,33 @@ def largest_partition(store: Path) -> int:
     return max(size for (size,) in sizes)
 
 
-def bound_mib(cache_mib: int, largest: int) -> float:
-    """The bound that docs/how-to/run-the-service.md states."""
-    readers = min(8, (os.cpu_count() or 1) + 2)
-    return 220 + 16 * (readers + 1) + 1.25 * cache_mib + readers * largest * 4 / 1024
+def report(outcome: Outcome) -> None:
+    late = outcome.samples[len(outcome.samples) // 2 :]
+    print(f"\nanswers: {dict(sorted(outcome.load.tally.answers.items()))}")
+    for line in outcome.load.tally.unexpected:
+        print(f"unexpected: {line}")
+    print(f"files {late[0].files} to {late[-1].files}, threads {late[0].threads} to {late[-1].threads}")
+    print(f"the largest partition has {outcome.largest:,} records")
+    print(f"peak RSS {outcome.peak:.0f} MiB; in the second half {late[0].resident:.0f} to {late[-1].resident:.0f} MiB")
+    print(f"bound {outcome.bound:.0f} MiB: {'held' if outcome.held else 'EXCEEDED'}")
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m bench.gateway.soak", description=__doc__)
+    made.add_argument("--seconds", type=float, default=180.0, help="of mixed load, after users are filled")
+    made.add_argument("--rate", type=float, default=40.0, help="calls per second")
+    made.add_argument("--callers", type=int, default=16)
+    made.add_argument("--users", type=int, default=150)
+    made.add_argument("--records", type=int, default=60_000, help="of all users, before the load")
+    made.add_argument("--cache-mib", type=float, default=64, help="HOLDFAST_CACHE_BYTES, in MiB")
+    made.add_argument("--every", type=float, default=5.0, help="seconds between samples")
+    return made
+
+
+def main() -> None:
+    outcome = run(parser().parse_args())
+    report(outcome)
+    sys.exit(not outcome.held)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class ViewCache:
 
     @property
     def usage(self) -> ViewCacheUsage:
-        """What the cached views hold; above the limit only briefly, during a refresh."""
+        """Return the use of the cache; its bytes are above the limit only briefly, during a refresh."""
         with self._lock:
             hits = self._lookups - self._misses
             return ViewCacheUsage(self._held, self._max_bytes, len(self._slots), hits, self._misses, self._evictions)
