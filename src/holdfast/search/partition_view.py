@@ -421,9 +421,10 @@ class PartitionView:
 def bytes_of(views: Sequence[PartitionView]) -> int:
     """Bytes that these views of one partition hold, the newest first. What they share counts once, reserves too."""
     newest = views[0]
-    shared = {id(each): each.bytes for view in views for each in (*view.buffers.values(), *view.postings.segments)}
-    own = sum(view.own_bytes for view in views)
-    return sum(shared.values()) + own + newest.names.bytes + newest.size * _SIGHT_BYTES
+    buffers = {id(each): each.bytes for view in views for each in view.buffers.values()}
+    segments = {id(each): each.bytes for view in views for each in view.postings.segments}
+    own = sum(view.own_bytes for view in views) + newest.names.bytes + newest.size * _SIGHT_BYTES
+    return own + sum(buffers.values()) + sum(segments.values())
 
 
 def _link_neighbours(old: Links, columns: Columns, alive: BoolArray, vectors: Vectors, new: IntArray) -> Links:
