@@ -23,10 +23,13 @@ class Ask:
 
     @classmethod
     def post(cls, path: str, key: str, body: object) -> Ask:
-        content = json.dumps(body).encode()
+        return cls.of("POST", path, key, json.dumps(body).encode())
+
+    @classmethod
+    def of(cls, method: str, path: str, key: str, content: bytes = b"", media_type: str = "application/json") -> Ask:
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
+            f"Content-Type: {media_type}\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         return cls(head.encode() + content)
 
@@ -69,6 +72,10 @@ class Line:
 
     async def ask(self, ask: Ask) -> int:
         """Send a request; return the status of the answer, or 0 if there was none."""
+        return (await self.exchange(ask))[0]
+
+    async def exchange(self, ask: Ask) -> tuple[int, bytes]:
+        """Send a request; return the status and the body of the answer, or 0 and nothing if there was none."""
         try:
             if self._streams is not None and self._streams[0].at_eof():
                 self.close()  # idle for too long: the service closed it
@@ -79,14 +86,13 @@ class Line:
             head = await reader.readuntil(b"\r\n\r\n")
             lowered = head.lower()
             length = int(lowered.partition(b"content-length:")[2].partition(b"\r\n")[0] or 0)
-            if length:
-                await reader.readexactly(length)
+            content = await reader.readexactly(length)
             if b"connection: close" in lowered:
                 self.close()
-            return int(head[9:12])
+            return int(head[9:12]), content
         except (OSError, asyncio.IncompleteReadError):
             self.close()
-            return 0
+            return 0, b""
 
     def close(self) -> None:
         if self._streams is not None:

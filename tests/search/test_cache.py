@@ -86,7 +86,7 @@ def test_a_partition_that_is_no_longer_there_is_empty_and_dropped() -> None:
     numbers(cache, reader)
     gone = MemoryReader(FAKE.vectors)
     assert numbers(cache, gone) == []
-    assert cache.bytes == 0
+    assert cache.usage.bytes == 0
 
 
 def readers(count: int) -> list[CountingReader]:
@@ -101,10 +101,10 @@ def test_the_least_used_is_dropped_when_it_gets_too_much() -> None:
     one = ViewCache(MUCH)
     numbers(one, first)
     first.asked.clear()
-    cache = ViewCache(int(one.bytes * 2.5))
+    cache = ViewCache(int(one.usage.bytes * 2.5))
     for reader in (first, second, first, third, first, second):
         numbers(cache, reader)
-        assert cache.bytes <= one.bytes * 2.5
+        assert cache.usage.bytes <= one.usage.bytes * 2.5
     assert (len(first.asked), len(second.asked), len(third.asked)) == (1, 2, 1)
 
 
@@ -112,7 +112,7 @@ def test_a_partition_larger_than_the_cache_works_and_is_not_kept() -> None:
     (reader,) = readers(1)
     cache = ViewCache(10)
     assert numbers(cache, reader) == numbers(cache, reader) == list(range(1, 21))
-    assert cache.bytes == 0
+    assert cache.usage.bytes == 0
 
 
 def test_a_cleared_cache_holds_nothing() -> None:
@@ -120,7 +120,7 @@ def test_a_cleared_cache_holds_nothing() -> None:
     cache = ViewCache(MUCH)
     numbers(cache, reader)
     cache.clear()
-    assert cache.bytes == 0
+    assert cache.usage.bytes == 0
 
 
 def test_many_threads_see_each_its_own_snapshot() -> None:

@@ -194,13 +194,6 @@ def test_dead_rows_do_not_pile_up() -> None:
     assert view.size < 500
 
 
-def test_bytes_count_what_is_held() -> None:
-    reader = MemoryReader(FAKE.vectors)
-    reader.add(*(Entry(f"text {at}") for at in range(200)))
-    view = view_of(reader)
-    assert view.bytes > view.vectors.rows.nbytes + view.columns.number.nbytes
-
-
 @given(st.lists(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 40), st.integers(1, 9)), max_size=12), max_size=9))
 @example([[]] * 6)
 def test_segments_that_were_merged_hold_what_was_added(batches: list[list[tuple[int, int, int]]]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.app import open_engine
+from holdfast.cli.allocator import return_unused_memory
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, StoreOptions, expand_options, option
 from holdfast.cli.store_access import MEMORY, location
@@ -98,6 +99,7 @@ def serve(
     server.check_certificate(config)
     server.allow_many_files()
     sockets = server.listen(config)
+    return_unused_memory()
     try:
         server.run(_serve_until_stopped(chosen, place, settings, config, sockets, as_json, work=not no_worker))
     finally:
@@ -135,6 +137,7 @@ async def _serve_until_stopped(
         watcher=metrics.memory,
         routed=True,
     )
+    metrics.memory.show_cache(lambda: engine.cache_usage)
     try:
         app = create_app(TracedService(engine), engine, config, metrics)
         with server.logging_as_json():

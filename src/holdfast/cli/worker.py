@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.app import EMBEDDING, Engine, make_curator, open_engine
+from holdfast.cli.allocator import return_unused_memory
 from holdfast.cli.exits import ExitCode, UsageError
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
@@ -78,6 +79,7 @@ def worker(
             raise UsageError("the store is given twice; name it once, as STORE or with --store")
         chosen = replace(chosen, store=place)
     path = require_local_store(chosen)
+    return_unused_memory()
     with _serve_metrics(settings, path, metrics_host, metrics_port, once=once) as metrics, _log_to_stderr(as_json):
         work = _run_worker(path, chosen, settings, at_once, selected, metrics, once=once, as_json=as_json)
         raise typer.Exit(asyncio.run(work))
@@ -138,6 +140,8 @@ async def _run_worker(
         kinds=kinds,
         watcher=None if metrics is None else metrics.memory,
     )
+    if metrics is not None:
+        metrics.memory.show_cache(lambda: engine.cache_usage)
     try:
         if kinds and (missing := kinds - engine.crew.kinds):
             raise UsageError(f"--kinds: {', '.join(sorted(missing))} cannot run here; maintain needs HOLDFAST_MODEL")

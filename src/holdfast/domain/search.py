@@ -162,3 +162,14 @@ class NearestIndex(Protocol):
 
     def vectors(self, numbers: IntArray) -> VectorBlock:
         """Return the vectors that the index holds of these records. `numbers` must be unique."""
+
+
+class ViewCacheUsage(NamedTuple):
+    """The cache of partitions that searches read: what it holds now, and what happened since the process began."""
+
+    bytes: int
+    limit_bytes: int
+    partitions: int
+    hits: int
+    misses: int
+    evictions: int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.ranking import IntArray
 from holdfast.domain.scope import Scope
-from holdfast.domain.search import Order, QueryVector, RankedCandidates, SearchOptions
+from holdfast.domain.search import Order, QueryVector, RankedCandidates, SearchOptions, ViewCacheUsage
 
 if TYPE_CHECKING:
     from holdfast.ports.repositories.index import IndexReader
@@ -19,6 +19,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 class Searcher(Protocol):
     """Ranks the records of an index by a vector that was made beforehand, or on the way if that takes microseconds."""
+
+    @property
+    def cache_usage(self) -> ViewCacheUsage: ...
 
     def text_to_embed(self, index: IndexReader, scope: Scope, query: str, wanted: SearchOptions) -> str:
         """Return the text to embed: the query without the names of known participants.

@@ -12,6 +12,7 @@ import uuid_utils
 
 from holdfast.domain.access import Action, Actor, storewide_grant
 from holdfast.domain.profiles import Backend, Profile
+from holdfast.domain.search import ViewCacheUsage
 from holdfast.domain.users import key_digest
 from holdfast.errors import StoreError
 from holdfast.ports import Verb
@@ -69,6 +70,11 @@ class Engine:
         """The registry in which a host program subscribes to hooks."""
         assert self._core.subscribers is not None
         return self._core.subscribers
+
+    @property
+    def cache_usage(self) -> ViewCacheUsage:
+        """The use of the cache of partitions, for metrics."""
+        return self._core.searcher.cache_usage
 
     async def actor_of(self, key: str) -> Actor | None:
         digest = key_digest(key)

@@ -26,7 +26,9 @@ ANALYZER_VERSION = 1
 PIECE_CHARS = 900
 MAX_WORD_CHARS = 64
 MAX_COUNT = 65_535
-_CACHED_WORDS = 200_000
+# Of each cache. Hostile words have a hundred terms each: only ordinary ones are cached.
+_CACHED_WORDS = 50_000
+_MAX_CACHED_CHARS, _MAX_CACHED_TERMS = 32, 8
 
 # Vowel signs and other marks inside words, which Python does not count as letters.
 _MARKS = (
@@ -96,7 +98,7 @@ class TextAnalyzer:
             terms = tuple(term_hash(term) for term in self._split(word))
             if len(self._known) >= _CACHED_WORDS:
                 self._known.clear()
-            if len(word) <= MAX_WORD_CHARS:
+            if len(word) <= _MAX_CACHED_CHARS and len(terms) <= _MAX_CACHED_TERMS:
                 self._known[word] = terms
         return terms
 

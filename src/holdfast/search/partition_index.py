@@ -109,10 +109,6 @@ class Postings:
             return np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint16)
         return np.repeat(which, sizes), np.concatenate(records), np.concatenate(counts)
 
-    @property
-    def bytes(self) -> int:
-        return sum(segment.bytes for segment in self.segments)
-
 
 def segment_of(terms: Sequence[bytes], base: int) -> Segment:
     """The postings of new rows with these packed terms; the first row gets the number `base`."""
@@ -139,8 +135,9 @@ class Vectors:
     last: IntArray
 
     @property
-    def bytes(self) -> int:
-        return self.rows.nbytes + self.whole.nbytes + self.many.nbytes * 3
+    def index_bytes(self) -> int:
+        """Bytes besides those of `rows`."""
+        return self.whole.nbytes + self.many.nbytes + self.first.nbytes + self.last.nbytes
 
 
 NO_VECTORS = Vectors(

@@ -54,8 +54,9 @@ class GrowingArray:
             return self, self._data[:size]
         if seen == 0:
             return GrowingArray(values, size), values  # a first load has the exact size and is used without a copy
-        # Reserve a quarter more, at least 64 rows.
-        data = np.empty((size + max(64, size // 4), *values.shape[1:]), values.dtype)
+        # Reserve a quarter more; at least 64 rows, but no more than 16 KB of them: most partitions are small.
+        least = min(64, 16_384 * len(values) // max(values.nbytes, 1))
+        data = np.empty((size + max(least, size // 4), *values.shape[1:]), values.dtype)
         data[:seen] = self._data[:seen]
         data[seen:size] = values
         return GrowingArray(data, size), data[:size]
@@ -63,6 +64,11 @@ class GrowingArray:
     @classmethod
     def empty(cls) -> GrowingArray:
         return cls(np.empty(0), 0)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the array, with its reserve."""
+        return self._data.nbytes
 
 
 class LruCache(Generic[K, V]):
@@ -86,6 +92,10 @@ class LruCache(Generic[K, V]):
             self._kept[key] = value
             if len(self._kept) > self._room:
                 del self._kept[next(iter(self._kept))]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
 
 
 class ValueDictionary(Generic[V]):
@@ -131,10 +141,6 @@ class Columns:
     scope: SmallArray
     conversation: SmallArray
 
-    @property
-    def bytes(self) -> int:
-        return sum(int(getattr(self, name).nbytes) for name in COLUMN_NAMES)
-
     def at(self, rows: IntArray) -> Columns:
         return Columns(*(getattr(self, name)[rows] for name in COLUMN_NAMES))
 
@@ -171,6 +177,12 @@ class ColumnDictionaries:
     def conversations(self) -> int:
         return len(self._conversation_ids.values)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the values, by their usual size: there are few, or one per conversation or source."""
+        names = (self.planes, self.statuses, self.senders, self.roles, self.sources)
+        return sum(len(each.values) for each in names) * _NAME_BYTES + len(self.scopes) * _SCOPE_BYTES
+
     def columns(self, values: IndexRow, scopes: Mapping[int, Scope]) -> Columns:
         """Encode rows. `values` has a whole column in place of each value."""
         return Columns(
@@ -204,8 +216,10 @@ def _moments(values: object, missing: int) -> IntArray:
 PAUSE_MICROS = 3_600_000_000
 # Overhead of a view's Python objects: arrays, lists and dictionaries.
 _OBJECT_BYTES = 12_000
+# A name in a dictionary; a scope, with the id of its conversation.
+_NAME_BYTES, _SCOPE_BYTES = 200, 450
 # Bytes per row of the cached visibility data, for two scopes.
-_SIGHT_BYTES = 2 * 16
+_SIGHT_BYTES = 2 * 33
 # Dead rows are dropped when they exceed both this number and this share of the view.
 _DEAD_ROWS, _DEAD_SHARE = 256, 0.25
 
@@ -233,7 +247,7 @@ class Links:
 
     @property
     def bytes(self) -> int:
-        return self.previous.nbytes * 4
+        return self.previous.nbytes + self.following.nbytes + self.to_following.nbytes + self.across.nbytes
 
 
 @dataclass(eq=False, repr=False)
@@ -267,9 +281,13 @@ class PartitionView:
         return len(self.alive)
 
     @cached_property
-    def bytes(self) -> int:
-        parts = (self.columns.bytes, self.vectors.bytes, self.links.bytes, self.postings.bytes)
-        return sum(parts) + self.alive.nbytes + self.size * _SIGHT_BYTES + _OBJECT_BYTES
+    def own_bytes(self) -> int:
+        """Bytes that this view shares with no other, without its cached visibility data."""
+        return self.alive.nbytes + self.links.bytes + self.vectors.index_bytes + _OBJECT_BYTES
+
+    def drop_cached_sights(self) -> None:
+        self.sights.clear()
+        self.samples.clear()
 
     def links_among(self, visible: BoolArray) -> Links:
         """Neighbours among the visible rows only: hidden rows between two of them are skipped."""
@@ -398,6 +416,15 @@ class PartitionView:
             place[first],
             place[last - 1] + 1 if len(last) else last,
         )
+
+
+def bytes_of(views: Sequence[PartitionView]) -> int:
+    """Bytes that these views of one partition hold, the newest first. What they share counts once, reserves too."""
+    newest = views[0]
+    buffers = {id(each): each.bytes for view in views for each in view.buffers.values()}
+    segments = {id(each): each.bytes for view in views for each in view.postings.segments}
+    own = sum(view.own_bytes for view in views) + newest.names.bytes + newest.size * _SIGHT_BYTES
+    return own + sum(buffers.values()) + sum(segments.values())
 
 
 def _link_neighbours(old: Links, columns: Columns, alive: BoolArray, vectors: Vectors, new: IntArray) -> Links:

@@ -35,7 +35,7 @@ from holdfast.domain.ranking import (
 )
 from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
-from holdfast.domain.search import Method, Order
+from holdfast.domain.search import Method, Order, ViewCacheUsage
 from holdfast.domain.times import to_micros
 from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, ScoredCandidate, SearchOptions
 from holdfast.search.analyzer import TextAnalyzer
@@ -112,6 +112,10 @@ class PartitionSearcher:
         self._cache = cache
         self._weights = weights or Weights()
         self._approximate_from = approximate_from
+
+    @property
+    def cache_usage(self) -> ViewCacheUsage:
+        return self._cache.usage
 
     def text_to_embed(self, index: IndexReader, scope: Scope, query: str, wanted: SearchOptions) -> str:
         return _embedding_text(self._search_partitions(index), scope, query, wanted)

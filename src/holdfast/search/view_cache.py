@@ -2,7 +2,7 @@
 
 Snapshot isolation: a caller gets exactly what its reader sees, never rows committed after the reader's snapshot.
 Thread-safe; one thread at a time refreshes a partition. Its previous views, which share most of the memory, are cached
-for readers with slightly older snapshots. A view larger than the whole cache is used but not cached.
+for readers with slightly older snapshots, if there is room. A view larger than the whole cache is used but not cached.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from holdfast.domain.scope import Partition
+from holdfast.domain.search import ViewCacheUsage
 from holdfast.ports import NearestIndex, PartitionDelta
 from holdfast.search.partition_index import has_other_length
-from holdfast.search.partition_view import PartitionView
+from holdfast.search.partition_view import PartitionView, bytes_of
 
 if TYPE_CHECKING:
     from holdfast.ports.repositories.index import IndexReader
@@ -38,6 +39,8 @@ class _Slot:
     def put(self, view: PartitionView) -> None:
         # Views based on another index share no vectors with this one.
         older_views = [each for each in self.views if each.covered == view.covered]
+        for each in older_views:
+            each.drop_cached_sights()  # for the few searches that began before, they are computed again
         self.views = (view, *older_views[: _RECENT - 1])
 
 
@@ -47,11 +50,14 @@ class ViewCache:
         self._slots: OrderedDict[Key, _Slot] = OrderedDict()
         self._lock = Lock()
         self._held = 0
+        self._lookups = self._misses = self._evictions = 0
 
     @property
-    def bytes(self) -> int:
-        """Bytes of the cached views; above the limit only briefly, during a refresh."""
-        return self._held
+    def usage(self) -> ViewCacheUsage:
+        """Return the use of the cache; its bytes are above the limit only briefly, during a refresh."""
+        with self._lock:
+            hits = self._lookups - self._misses
+            return ViewCacheUsage(self._held, self._max_bytes, len(self._slots), hits, self._misses, self._evictions)
 
     def view(
         self, index: IndexReader, partition: Partition, embedder: str, nearest: NearestIndex | None = None
@@ -71,9 +77,11 @@ class ViewCache:
                 if view is None and not any(newer.change > change for newer in slot.views):
                     view = _extend_view(_start(slot, covered), index, partition, embedder)
                     slot.put(view)
-                    self._count(key, slot, view)
+                    self._count(key, slot)
         if view is None:
             # A reader with a newer snapshot refreshed it: this reader must not see all of its rows.
+            with self._lock:
+                self._misses += 1
             return _extend_view(PartitionView.empty(covered), index, partition, embedder)
         return view
 
@@ -90,6 +98,7 @@ class ViewCache:
 
     def _slot(self, key: Key) -> _Slot:
         with self._lock:
+            self._lookups += 1
             slot = self._slots.setdefault(key, _Slot())
             self._slots.move_to_end(key)
             return slot
@@ -99,17 +108,23 @@ class ViewCache:
             if slot := self._slots.pop(key, None):
                 self._held -= slot.counted
 
-    def _count(self, key: Key, slot: _Slot, view: PartitionView) -> None:
+    def _count(self, key: Key, slot: _Slot) -> None:
         """Record the new size, and evict the least recently used until all fits; this one last."""
+        size = bytes_of(slot.views)
+        if size > self._max_bytes:
+            slot.views = slot.views[:1]
+            size = bytes_of(slot.views)
         with self._lock:
+            self._misses += 1
             if self._slots.get(key) is not slot:
                 return
-            self._held += view.bytes - slot.counted
-            slot.counted = view.bytes
+            self._held += size - slot.counted
+            slot.counted = size
             self._slots.move_to_end(key)
             while self._held > self._max_bytes:
                 _, dropped = self._slots.popitem(last=False)
                 self._held -= dropped.counted
+                self._evictions += 1
 
 
 def _covered_change(nearest: NearestIndex | None) -> int:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -27,11 +27,13 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.jobs import Job, JobKind
 from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, counts_in_metrics, is_recall
+from holdfast.domain.search import ViewCacheUsage
 from holdfast.errors import HoldfastError
 from holdfast.gateway.edge.exchange import UNMATCHED, Exchange
 from holdfast.ports import Service, Verb
@@ -126,6 +128,8 @@ class MemoryCounters:
     """Implements `ports.observer.MetricsObserver`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
         def counter(name: str, help_text: str, *labels: str) -> _CappedMetric[Counter]:
             metric = Counter(f"holdfast_memory_{name}", help_text, labels, registry=registry)
             return _CappedMetric(metric.labels, len(labels))
@@ -152,6 +156,10 @@ class MemoryCounters:
             ).labels,
             2,
         )
+
+    def show_cache(self, read: Callable[[], ViewCacheUsage]) -> None:
+        """Show the engine's cache of partitions too."""
+        self._registry.register(ViewCacheMetrics(read))
 
     def on_operation(self, operation: Operation) -> None:
         if not counts_in_metrics(operation):
@@ -181,6 +189,31 @@ class MemoryCounters:
             self._failures.of(job.scope.space).inc()
         elif job.kind is JobKind.DELIVER:
             self._dead.of(job.scope.space).inc()
+
+
+class ViewCacheMetrics:
+    """A collector: reads the use of the cache of partitions when metrics are read."""
+
+    def __init__(self, read: Callable[[], ViewCacheUsage]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        usage = self._read()
+        for name, help_text, value in (
+            ("bytes", "Memory of cached partitions, with their reserves.", usage.bytes),
+            ("limit_bytes", "The most of it: HOLDFAST_CACHE_BYTES.", usage.limit_bytes),
+            ("partitions", "Partitions in the cache.", usage.partitions),
+        ):
+            yield GaugeMetricFamily(f"holdfast_view_cache_{name}", help_text, value)
+        lookups = CounterMetricFamily(
+            "holdfast_view_cache_lookups", "Searches of a partition: hit, or miss if rows were read.", labels=["result"]
+        )
+        lookups.add_metric(["hit"], usage.hits)
+        lookups.add_metric(["miss"], usage.misses)
+        yield lookups
+        yield CounterMetricFamily(
+            "holdfast_view_cache_evictions", "Partitions evicted because the cache was full.", usage.evictions
+        )
 
 
 log = logging.getLogger("holdfast.gateway.requests")

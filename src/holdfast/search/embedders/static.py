@@ -33,7 +33,7 @@ _INLINE_CHARS = 20_000
 _BATCH_CHARS = 32_768
 _GATHERED_TOKENS = 4_096
 CACHED_WORDS = 50_000
-_MAX_WORD_CHARS = 32
+_MAX_WORD_CHARS, _MAX_WORD_TOKENS = 32, 8  # of a cached word
 _FEW_WORDS = 24
 _FROM_THE_FIRST = np.zeros(1, np.int64)
 _MARK = "\u2581"  # the tokenizer writes this for a space, and before the first word
@@ -138,7 +138,9 @@ class WordTokenizer:
         else:
             encoded = self.tokenizer.encode_batch_fast(list(words), add_special_tokens=False)
         found = {word: tuple(encoding.ids) for word, encoding in zip(words, encoded, strict=True)}
-        short = {word: ids for word, ids in found.items() if len(word) <= _MAX_WORD_CHARS}
+        short = {
+            word: ids for word, ids in found.items() if len(word) <= _MAX_WORD_CHARS and len(ids) <= _MAX_WORD_TOKENS
+        }
         if len(self._known) + len(short) > CACHED_WORDS:
             self._known.clear()
         if len(short) <= CACHED_WORDS:
