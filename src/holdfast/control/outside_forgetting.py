@@ -28,7 +28,8 @@ async def forget_here(core: Core, call: Call, binding: Binding, verb: Forgetting
         return await call.run(verb)
     if not verb.target.ids:
         outside = await call.read(lambda reader: _external_memories(reader, core))
-        return replace(await call.run(verb), remaining_outside=outside)
+        answer: Any = await call.run(verb)  # a preview or a receipt
+        return replace(answer, remaining_outside=outside)
     if not _is_outside(core, binding.provider) or await call.read(lambda reader: _is_ours(reader, verb)):
         return await call.run(verb)
     if isinstance(verb, PreviewForget):
