@@ -8,6 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from holdfast.private_files import create_private_file
 from holdfast.stores.sqlite import SqliteStore, schema
 
 
@@ -29,5 +30,6 @@ async def _opened_once(path: Path) -> None:
 
 def blank(path: Path) -> Path:
     """Create an empty store at that path, for tests that are not about creating stores."""
+    create_private_file(path)
     path.write_bytes(_made(schema.migrations()[-1][0]))
     return path

@@ -218,6 +218,65 @@ def calls(to: str) -> list[str]:
     ]
 
 
+# Calls that create files or change their modes, but for `open`, which creates in some modes only.
+_CREATING = {
+    "FileHandler", "NamedTemporaryFile", "RotatingFileHandler", "SpooledTemporaryFile", "TemporaryDirectory",
+    "TemporaryFile", "TimedRotatingFileHandler", "WatchedFileHandler", "ZipFile", "chmod", "copy2", "copyfile",
+    "copyfileobj", "copytree", "fchmod", "lchmod", "makedirs", "memmap", "mkdir", "mkdtemp", "mkfifo", "mknod",
+    "mkstemp", "save", "savez", "symlink", "symlink_to", "tofile", "touch", "umask", "write_bytes", "write_text",
+}  # fmt: skip
+# Where they are harmless.
+_HARMLESS = {
+    "agent/curated/files fchmod": "a replaced file keeps its mode",
+    "agent/initialize chmod": "to 0600",
+    "cli/demo TemporaryDirectory": "always 0700",
+    "documents/archive ZipFile": "reads",
+    "stores/sql/records/writer touch": "a partition",
+    "stores/sql/resources touch": "a partition",
+    "stores/sql/transcripts/writer touch": "a partition",
+    "stores/sql/write_scope touch": "a partition",
+    "stores/sqlite/graphs memmap": "reads",
+    "stores/sqlite/graphs save": "a private file that was just created",
+    "stores/sqlite/graphs tofile": "a private file that was just created",
+    # `connect` cannot create files: it opens with mode=rw.
+    "stores/copying sqlite3.connect": "in memory",
+    "stores/sqlite/connection sqlite3.connect": "mode=rw, or in memory",
+    "stores/sqlite/examine sqlite3.connect": "mode=ro",
+}
+
+
+def _creates(call: ast.Call) -> str:
+    """The name of a call that may create a file without a private mode; empty if it cannot."""
+    whole = dotted(call.func)
+    name = whole.rpartition(".")[2]
+    if whole == "sqlite3.connect":
+        return whole
+    if name != "open" and not (isinstance(call.func, ast.Attribute) and call.func.attr == "open"):
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else name
+        return last if last in _CREATING else ""
+    if any(each.arg == "opener" and dotted(each.value) == "open_private" for each in call.keywords):
+        return ""
+    given = [each.value for each in ast.walk(call) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    created = any(isinstance(each, ast.Attribute) and each.attr == "O_CREAT" for each in ast.walk(call))
+    return "open" if created or any(re.fullmatch("(?=.*[wxa])[wxabt+]+", mode) for mode in given) else ""
+
+
+def _creating_calls(name: str) -> Iterator[str]:
+    private: set[int] = set()
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.Call):
+            private |= {id(each) for each in ast.walk(node) if dotted(node.func) == "open_private"}
+            yield _creates(node)
+        # The documents' readers refuse the flag.
+        elif isinstance(node, ast.Attribute) and node.attr == "O_CREAT" and room(name) != "documents":
+            yield "" if id(node) in private else "O_CREAT"
+
+
+def test_files_are_created_by_the_module_of_private_files() -> None:
+    found = {f"{name} {call}" for name in MODULES if name != "private_files" for call in _creating_calls(name) if call}
+    assert found == _HARMLESS.keys(), "create files with holdfast.private_files"
+
+
 def test_a_grant_is_made_in_one_place() -> None:
     made = calls("Grant")
     assert made

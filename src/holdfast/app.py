@@ -10,6 +10,7 @@ import importlib.util
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreUnusable
 from holdfast.ports import Clock, Curator, Embedder, Extractor, IdGenerator, Store, Transaction
 from holdfast.ports.observer import MetricsObserver
 from holdfast.ports.provider import Providers
+from holdfast.private_files import WideFile, find_wide_files, restrict
 from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
 from holdfast.runtime.engine import Engine, Route, SystemClock, TimeOrderedIds
@@ -58,6 +60,7 @@ __all__ = [
     "check_provider",
     "copy_store",
     "examine_store",
+    "find_wide_store_files",
     "installed_providers",
     "known_providers",
     "make_curator",
@@ -248,7 +251,21 @@ def copy_store(
 async def repair_store(
     location: str, settings: Settings, *, embedder: str | None = None, apply: bool = False
 ) -> StoreRepair:
-    """Inspect a whole store; with `apply`, also make the repairs that lose no data."""
+    """Inspect a whole store and the modes of its files; with `apply`, also make the repairs that lose no data."""
+    from holdfast.domain.manifest import RepairAction
+
+    wide = find_wide_store_files(location)
+    # Before the store is opened: the files that SQLite creates then take the mode of the store.
+    own = [file for file in wide if (restrict(file) if apply else file.own)]
+    found = await _repair_contents(location, settings, embedder, apply=apply)
+    return replace(
+        found,
+        mends={**found.mends, RepairAction.RESTRICT_FILES: len(own)},
+        foreign_files=tuple(str(file) for file in wide if file not in own),
+    )
+
+
+async def _repair_contents(location: str, settings: Settings, embedder: str | None, *, apply: bool) -> StoreRepair:
     from holdfast.runtime.transcripts.store_repair import ExamineStore, RepairStore
 
     engine = await open_engine(location, settings, embedder=embedder, work=False)
@@ -259,6 +276,13 @@ async def repair_store(
         return await engine.perform(LOCAL_OPERATOR, Action.VERIFY, lambda: ExamineStore(scope), space=EVERYWHERE)
     finally:
         await engine.close()
+
+
+def find_wide_store_files(location: str) -> list[WideFile]:
+    """Find the store's files that others may read or write. A server's files are its own concern."""
+    from holdfast.stores.sqlite.files import store_files
+
+    return [] if _is_postgres(location) else find_wide_files(store_files(location))
 
 
 def examine_store(location: str, settings: Settings) -> StoreExamination | None:

@@ -19,10 +19,15 @@ from keeping import KeepingProvider
 from holdfast import AsyncMemory
 from holdfast.app import Engine, open_engine
 from holdfast.control.bindings import CreateBinding, SetTarget, UpdateBinding
+from holdfast.control.deliveries import GetDelivery
+from holdfast.control.hooks import EmitHook
 from holdfast.control.provider_translation import TRANSLATIONS
 from holdfast.control.routing import ROUTED
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind, storewide_grant
 from holdfast.domain.bindings import TargetKind
+from holdfast.domain.contract import HookKind, SourceKind, SourcePayload, SourceRef
+from holdfast.domain.forgetting import OutsideMemory
+from holdfast.domain.hooks import HookDeliveryStatus
 from holdfast.domain.operations import Operation
 from holdfast.domain.scope import Scope
 from holdfast.errors import (
@@ -369,8 +374,7 @@ UNTOLD: dict[str, Callable[[AsyncMemory], Any]] = {
     "a revision": lambda memory: memory.correct("k1", "New.", expected_revision=1),
     "a plane that is guarded": lambda memory: memory.remember("Secret.", plane="private"),
     "quarantine": lambda memory: memory.remember("Hm.", quarantined=True),
-    "a whole conversation": lambda memory: memory.forget(conversation="one"),
-    "a preview": lambda memory: memory.forget_preview("k1"),
+    "a revision to forget": lambda memory: memory.forget("k1", expected_revision=1),
     "a file": lambda memory: memory.add_resource("A page."),
     "an explanation": lambda memory: memory.explain("cat"),
 }
@@ -383,6 +387,62 @@ def test_what_cannot_be_honoured_is_refused_before_anybody_is_asked(front: Front
         front.runner.run(UNTOLD[named](front.memory()))
     assert [(outcome, binding) for _, outcome, binding in rows] == [("refused", "elsewhere")]
     assert front.there.asked == []
+
+
+# --- forgetting what is here ------------------------------------------------------------------------------------------
+
+
+def test_forgetting_reaches_what_is_here_and_says_what_remains_outside(
+    front: Front, gateway: httpx2.Client, location: str
+) -> None:
+    ana, remains = signed_up(gateway), [{"binding": "elsewhere", "provider": "keeping"}]
+    chat = {**ana, "session_id": "chat:one"}
+    assert gateway.post("/memories/add", json={**chat, "messages": [said("The cat sat.")]}).status_code == 200
+    front.bind()
+    assert gateway.post("/memories/add", json={**chat, "messages": [said("It rains.")]}).status_code == 200
+    scope = Scope(subject="ana", app="default", project="default", conversation="one")
+    source, payload = SourceRef(SourceKind.RUN, "default", run_id="r1"), SourcePayload("We chose Lisbon.")
+    (pending,) = front.do(EmitHook(scope, HookKind.POST_RUN_CAPTURE, "h1", source, payload)).deliveries
+    for target in ({"everything": True}, {"session_id": "chat:one"}):
+        preview = gateway.post("/memories/forget", json={**ana, **target}).json()
+        assert (preview["messages"], preview["deliveries"], preview["remaining_outside"]) == (1, 1, remains)
+    done = gateway.post("/memories/forget", json={**chat, "token": preview["token"]}).json()
+    receipt = done["receipt"]
+    assert (receipt["messages"], receipt["deliveries"], receipt["remaining_outside"]) == (1, 1, remains)
+    assert (done["deliveries"], done["remaining_outside"], receipt["scrubbed"]) == (1, remains, True)
+    assert front.do(GetDelivery(Scope(), pending.id)).status is HookDeliveryStatus.DROPPED
+    front.runner.run(front.memory().drain())
+    assert front.there.asked == ["capture"], "it was asked before, and nothing goes out any more"
+    if "://" not in location:
+        files = [path.read_bytes() for path in Path(location).parent.iterdir() if path.is_file()]
+        assert not [text for text in (b"The cat sat.", b"We chose Lisbon.") if any(text in each for each in files)]
+
+
+def test_single_records_are_forgotten_where_they_are(front: Front, gateway: httpx2.Client) -> None:
+    ana = signed_up(gateway)
+    added = gateway.post("/memories/add", json={**ana, "session_id": "chat:one", "messages": [said("The cat sat.")]})
+    (here,) = added.json()["message_ids"]
+    front.bind()
+    gateway.post("/memories/add", json={**ana, "session_id": "chat:one", "messages": [said("It rains.")]})
+    for record_id, counted in ((here, "messages"), ("k1", "memories")):
+        body = {**ana, "ids": [record_id]}
+        preview = gateway.post("/memories/forget", json=body).json()
+        assert (preview["ids"], preview[counted]) == ([record_id], 1)
+        wrong = gateway.post("/memories/forget", json={**body, "token": "another"})
+        assert (wrong.status_code, wrong.json()["code"]) == (409, "preview_outdated")
+        again = {"Idempotency-Key": record_id}
+        for _ in range(2):  # repeated, it is answered as the first time
+            done = gateway.post("/memories/forget", json={**body, "token": preview["token"]}, headers=again).json()
+            assert (done[counted], done["remaining_outside"]) == (1, [])
+    assert front.there.asked == ["capture", "forget"]
+    assert gateway.post("/memories/forget", json={**ana, "ids": [here]}).status_code == 404
+
+
+def test_our_own_store_serving_a_company_names_the_memories_that_its_agents_have_outside(front: Front) -> None:
+    front.do(CreateBinding(Scope(), "elsewhere", "keeping"))
+    done = front.runner.run(front.memory().forget(conversation="one"))
+    assert done.remaining_outside == (OutsideMemory("elsewhere", "keeping"),)
+    assert not done.found
 
 
 def test_what_is_too_long_for_the_contract_is_named(front: Front) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from canaries import Canaries, assert_gone
 
+import holdfast
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.contract import SourcePayload
 from holdfast.domain.forgetting import ForgetTarget
@@ -112,3 +113,18 @@ def test_the_search_finds_what_a_hook_carries(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(whole())
+
+
+def test_a_dropped_delivery_leaves_no_byte_of_its_payload(tmp_path: Path) -> None:
+    canaries = Canaries(3)
+    with holdfast.ControlPlane.open(tmp_path / "memory.db", embedder="fake", work=False) as plane:
+        plane.create_binding("far", "gateway", config={"url": "http://127.0.0.1:9", "user_id": "u"})
+        plane.set_default("far")
+        texts = [canaries.make(3_000) for _ in range(4)]
+        for number, text in enumerate(texts):
+            plane.emit("post_run_capture", f"h{number}", text, source={"kind": "run", "run_id": "r1"})
+        made = plane.deliveries().items[::-1]
+        for number, delivery in enumerate(made[:3], 1):
+            assert plane.drop_delivery(delivery.id).status is HookDeliveryStatus.DROPPED
+            assert_gone(tmp_path, texts[:number], texts[number:])
+    assert_gone(tmp_path, texts[:3], texts[3:])

@@ -22,10 +22,10 @@ from holdfast.domain.location import checked_url
 from holdfast.domain.scope import check_part
 from holdfast.domain.secret import Secret
 from holdfast.errors import ConfigurationError, Conflict
+from holdfast.private_files import FILE_MODE, make_private_folder, open_private
 from holdfast.settings import Settings
 
 KEY_FILE = "gateway.key"
-_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 _IGNORED = "# What was said, and the key to it: nothing for a repository.\ngateway.key\nmemories/\nsessions/\n"
 
 
@@ -90,7 +90,7 @@ def _create_folders(folders: Iterable[Path]) -> Iterator[None]:
     """Create the folders, private to this user. New ones are removed again if the block fails."""
     new = [folder for folder in folders if not folder.exists()]
     for folder in new:
-        folder.mkdir(_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        make_private_folder(folder)
     try:
         yield
     except BaseException:
@@ -121,7 +121,7 @@ def _connect_gateway(home: Path, gateway: GatewayChoice, settings: Settings) -> 
     known = None if gateway.key_file is None else _read_key(gateway.key_file)
     if gateway.key_file is not None and gateway.key_file.absolute() == place:
         asyncio.run(sign_up(gateway.url, gateway.user_id, known, settings))
-        place.chmod(_PRIVATE_FILE)
+        place.chmod(FILE_MODE)
         return place, False
     with _reserve_key_file(place) as handle:
         key = asyncio.run(sign_up(gateway.url, gateway.user_id, known, settings))
@@ -134,7 +134,7 @@ def _connect_gateway(home: Path, gateway: GatewayChoice, settings: Settings) -> 
 def _reserve_key_file(place: Path) -> Iterator[int]:
     """Create a file that only this user may read, from its first moment on. It is removed if the block fails."""
     try:
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
+        handle = open_private(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
     except FileExistsError:
         raise Conflict(
             f"{place} exists and is not overwritten; if it holds the user's key, add --key-file {place},"
@@ -166,7 +166,7 @@ def _read_key(file: Path) -> Secret:
 def _write(config: Path, content: str, replace: bool) -> None:
     """Write the file atomically: to a temporary file first, then into its place."""
     beside = config.with_name(f"{config.name}.{os.getpid()}.new")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
+    handle = open_private(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
@@ -184,8 +184,9 @@ def _write(config: Path, content: str, replace: bool) -> None:
 
 def _ignore(home: Path) -> None:
     """Keep private files out of repositories. An existing .gitignore is not changed."""
-    with contextlib.suppress(FileExistsError), (home / ".gitignore").open("x", encoding="utf-8") as file:
-        file.write(_IGNORED)
+    with contextlib.suppress(FileExistsError):
+        with open(home / ".gitignore", "x", encoding="utf-8", opener=open_private) as file:
+            file.write(_IGNORED)
 
 
 # --- the file -------------------------------------------------------------------------------------------------------

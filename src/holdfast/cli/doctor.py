@@ -16,6 +16,7 @@ from pathlib import Path
 import typer
 
 import holdfast
+from holdfast.app import find_wide_store_files
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
@@ -81,6 +82,7 @@ def run_checks(chosen: StoreOptions) -> Iterator[Check]:
         yield from _server(path)
         return
     yield _approximate(path)
+    yield from _privacy(path)
     embedder = _embedder(chosen)
     yield embedder
     if embedder.health is not CheckHealth.FAIL:
@@ -138,6 +140,14 @@ def _embedder(chosen: StoreOptions) -> Check:
         advice = "check HOLDFAST_EMBEDDER_URL and HOLDFAST_EMBEDDER_KEY, and that the endpoint is up"
         return Check("embedder", CheckHealth.FAIL, f"{explained.embedder} does not answer", advice)
     return Check("embedder", CheckHealth.OK, explained.embedder)
+
+
+def _privacy(path: str) -> Iterator[Check]:
+    """Warn of files of the store that others may use."""
+    for own, advice in ((True, "`holdfast store repair --apply`"), (False, "their owner must run: chmod go= FILE")):
+        if wide := [str(file) for file in find_wide_store_files(path) if file.own is own]:
+            whose = "" if own else ", and belong to another user"
+            yield Check("privacy", CheckHealth.WARN, f"can be read by others{whose}: {', '.join(wide)}", advice)
 
 
 def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:

@@ -131,6 +131,8 @@ def show_preview(screen: Console, preview: ForgetPreview, some: Sequence[Record]
     touched = [format_count(preview.messages, "message"), format_count(preview.memories, "memory", "memories")]
     if preview.resources:
         touched.append(format_count(preview.resources, "resource"))
+    if preview.deliveries:
+        touched.append(f"the payloads of {format_count(preview.deliveries, 'delivery', 'deliveries')}")
     screen.print(Text(f"This forgets {' and '.join(touched)}{':' if some else '.'}", style="bold"))
     for record in some:
         kind = "message" if isinstance(record, Message) else "memory"
@@ -162,6 +164,8 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
         "still found": receipt.remaining,
         "bytes": "gone from the store and its log" if receipt.scrubbed else "a job removes them",
     }
+    if outside := [f"{each.binding} ({each.provider})" for each in receipt.remaining_outside]:
+        facts["not reached"] = f"what was sent to {', '.join(outside)}"
     show_facts(facts)
 
 

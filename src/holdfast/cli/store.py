@@ -204,6 +204,7 @@ _DONE = {
     RepairAction.DROP_ORPHAN_LINKS: ("orphan links can be removed", "orphan links were removed"),
     RepairAction.RELEASE_STUCK_JOBS: ("stuck jobs can be queued again", "stuck jobs were queued again"),
     RepairAction.PRUNE_EVENTS: ("events exceed the log's limit", "old events were removed"),
+    RepairAction.RESTRICT_FILES: ("files can be read by others and can be made private", "files were made private"),
 }
 
 
@@ -213,6 +214,8 @@ def _print_repair(found: StoreRepair) -> None:
             print(f"{count:,} {_DONE[mend][found.applied]}.")
     for problem in found.beyond_repair:
         print(on_one_line(f"cannot be repaired: {problem}"))
+    for file in found.foreign_files:
+        print(on_one_line(f"{file} can be read by others, and only its owner can change that"))
     for thread in found.threads:
         for issue in thread.issues:
             print(on_one_line(f"  {thread.thread.conversation}: {issue.kind}: {issue.detail}"))
@@ -221,8 +224,10 @@ def _print_repair(found: StoreRepair) -> None:
         print("Restore from a backup what cannot be repaired.")
     elif found.is_sound:
         print("All is well.")
-    else:
+    elif any(found.mends.values()) and not found.applied:
         print("`holdfast store repair --apply` does this; no messages or memories are lost.")
+    else:
+        print("The owner of those files must make them private: chmod go= FILE.")
 
 
 @command(app)

@@ -16,7 +16,9 @@ from holdfast.domain.ids import DeliveryId, Id, JobId, OperationId
 from holdfast.domain.jobs import Cause, JobKind, NewJob
 from holdfast.errors import Conflict, NotFound
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.forget import scrub_store
 from holdfast.runtime.gate import Core
+from holdfast.runtime.job_queue import enqueue_for_store
 
 _DROPPED = "dropped_by_operator"
 
@@ -80,8 +82,14 @@ class DropDelivery(CompanyWrite[Delivery]):
         transaction.deliveries.end(found.id, HookDeliveryStatus.DROPPED, now, _DROPPED, None, tried=False)
         if (job := transaction.jobs.find_for_delivery(found.id)) is not None:
             transaction.jobs.cancel(job.id, now)
+        # As after a forget: in the same commit, so that the payload's bytes leave the log even after a crash.
+        enqueue_for_store(transaction, prepared[0], JobKind.SCRUB)
         log_change(transaction, prepared, EventKind.DELIVERY_DROPPED, found.id, {"to": found.to})
         return _require_delivery(transaction, self.delivery_id)
+
+    async def finish(self, core: Core, result: Delivery, operation_id: OperationId) -> Delivery:
+        await scrub_store(core)
+        return result
 
 
 def revive_dead_delivery(transaction: Transaction, prepared: tuple[Core, Grant], delivery: Delivery) -> bool:

@@ -303,7 +303,7 @@ class ForgetTranslation(Translation[Forget, ForgetResult]):
             return "records can be forgotten there only by their ids"
         if len(verb.target.ids) > MAX_HANDLES:
             return f"at most {MAX_HANDLES} records can be forgotten there per call"
-        return post_filter.unsupported_field(verb, "token", "expected_revision")
+        return post_filter.unsupported_field(verb, "expected_revision")
 
     def _handles(self) -> tuple[RecordHandle, ...]:
         return tuple(self.handle(each) for each in dict.fromkeys(self.verb.target.ids))

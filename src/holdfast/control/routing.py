@@ -2,7 +2,8 @@
 
 If that is our own store, the verb runs unchanged inside the gate, and its operation row names the binding. For an
 external provider, the verb is translated to the provider API (`provider_translation`). A verb without an equivalent
-there is refused; it never falls back to a memory other than the bound one.
+there is refused; it never falls back to a memory other than the bound one. Forgetting alone reaches what our own store
+keeps, whoever is bound (`outside_forgetting`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from holdfast.control.binding_resolution import require_provider, resolve_for_call
 from holdfast.control.dispatch import call_provider
+from holdfast.control.outside_forgetting import Forgetting, forget_here
 from holdfast.control.provider_translation import TRANSLATIONS
 from holdfast.control.response_validation import ValidatedResponse
 from holdfast.domain.bindings import Binding
@@ -29,8 +31,8 @@ from holdfast.runtime.search import Explain
 R = TypeVar("R")
 
 # Verbs on memory that the provider API has no equivalent of.
-_OURS_ALONE = (Explain, Browse, GetHistory, PreviewForget, AddResource, ListResources, GetResource, DeleteResource)
-ROUTED = frozenset({*TRANSLATIONS, Flush, *_OURS_ALONE})
+_OURS_ALONE = (Explain, Browse, GetHistory, AddResource, ListResources, GetResource)
+ROUTED = frozenset({*TRANSLATIONS, Flush, PreviewForget, DeleteResource, *_OURS_ALONE})
 
 
 def route_verb(verb: Request[Any, R]) -> Request[Any, R]:
@@ -48,6 +50,10 @@ class RoutedVerb(CompositeRequest[Any]):
 
     async def carry_out(self, core: Core, call: Call) -> Any:
         binding = await resolve_for_call(call, None)
+        if isinstance(self.verb, Forgetting):
+            answer = await forget_here(core, call, binding, self.verb)
+            if answer is not None:
+                return answer
         if not require_provider(core, binding).outside:
             return await call.run(self.verb)
         if isinstance(self.verb, Flush):
@@ -59,8 +65,8 @@ class RoutedVerb(CompositeRequest[Any]):
         translation = kind(self.verb, binding, core.clock.now())
         if (problem := translation.unsupported_reason()) is not None:
             raise _capability_error(binding, problem)
-        answer = await call_provider(core, call, binding, translation.ask, translation.check, needs=translation.needs)
-        return translation.answer(answer.result, call.operation_id)
+        response = await call_provider(core, call, binding, translation.ask, translation.check, needs=translation.needs)
+        return translation.answer(response.result, call.operation_id)
 
     def record_count(self, result: Any) -> int:
         return self.verb.record_count(result)

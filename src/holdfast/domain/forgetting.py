@@ -61,11 +61,20 @@ class ForgetPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class OutsideMemory:
+    """A binding to an external provider. A forget does not reach it: what was sent there stays until removed there."""
+
+    binding: str
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetPreview:
     """The effect of a forget now. With `token`, the forget is refused if the effect has changed.
 
     `derived` memories have no evidence but the forgotten: they are removed too. `weakened` ones have other evidence:
-    they stay, but lose a link, or an older revision that has no evidence left.
+    they stay, but lose a link, or an older revision that has no evidence left. `deliveries` of hooks lose their
+    payloads, and are dropped if they have not arrived. `remaining_outside` is out of reach.
     """
 
     token: str
@@ -78,10 +87,12 @@ class ForgetPreview:
     ids: tuple[str, ...]
     truncated: bool
     resources: int = 0
+    deliveries: int = 0
+    remaining_outside: tuple[OutsideMemory, ...] = ()
 
     @property
     def empty(self) -> bool:
-        return not (self.messages or self.memories or self.resources)
+        return not (self.messages or self.memories or self.resources or self.deliveries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +100,7 @@ class ForgetReceipt:
     """Proof of a forget. `remaining` was counted by looking up the ids again; it is always 0.
 
     `scrubbed` if the bytes are gone from the file and its log. Otherwise a job removes them after a reader finishes.
+    `remaining_outside` names the external memories of the company: what was sent there may remain.
     """
 
     operation_id: OperationId
@@ -101,8 +113,10 @@ class ForgetReceipt:
     forgotten_at: datetime
     replayed: bool = False
     resources: int = 0
+    deliveries: int = 0
+    remaining_outside: tuple[OutsideMemory, ...] = ()
 
     @property
     def found(self) -> bool:
         """True if there was anything to forget. Forgetting twice, or an unknown name, is no error."""
-        return bool(self.messages or self.memories or self.resources)
+        return bool(self.messages or self.memories or self.resources or self.deliveries)

@@ -98,6 +98,7 @@ class RepairAction(StrEnum):
     DROP_ORPHAN_LINKS = "drop_orphan_links"
     RELEASE_STUCK_JOBS = "release_stuck_jobs"
     PRUNE_EVENTS = "prune_events"
+    RESTRICT_FILES = "restrict_files"
 
 
 # The action that fixes each finding of `verify`.
@@ -123,7 +124,7 @@ class StoreRepair:
     """Problems of a store, and the actions that a repair can take or has taken.
 
     `mends` counts the work by action; `applied` says whether it was done. No repair fixes `beyond_repair`: restore a
-    backup, or decide what to delete.
+    backup, or decide what to delete. `foreign_files` can be read by others, and only their owner can change that.
     """
 
     applied: bool
@@ -134,8 +135,9 @@ class StoreRepair:
     mends: dict[RepairAction, int]
     beyond_repair: tuple[str, ...]
     manifest: Manifest | None
+    foreign_files: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
         """True if nothing was found, or everything was repaired."""
-        return not self.beyond_repair and (self.applied or not any(self.mends.values()))
+        return not (self.beyond_repair or self.foreign_files) and (self.applied or not any(self.mends.values()))

@@ -91,8 +91,8 @@ def router(auth: Authenticator) -> APIRouter:
         if body.token is None:
             return await caller.memory.forget_preview(**target)
         done = await caller.memory.forget(token=body.token, idempotency_key=idempotency_key, **target)
-        counts = {"messages": done.messages, "memories": done.memories, "resources": done.resources}
-        return {**counts, "receipt": done}
+        named = ("messages", "memories", "resources", "deliveries", "remaining_outside")
+        return {**{name: getattr(done, name) for name in named}, "receipt": done}
 
     return routes
 

@@ -251,8 +251,18 @@ class ForgetRequest(SignedRequest):
     token: Id | None = None
 
 
+class OutsideMemoryResponse(ResponseModel):
+    """A binding to an external provider. What was sent there remains until it is removed there."""
+
+    binding: str
+    provider: str
+
+
 class ForgetReceiptResponse(ResponseModel):
-    """The receipt of a forget. `scrubbed` is false while a job still has to remove the bytes from the files."""
+    """The receipt of a forget. `scrubbed` is false while a job still has to remove the bytes from the files.
+
+    `deliveries` of hooks lost their payloads. `remaining_outside` names the memories that the forget did not reach.
+    """
 
     operation_id: str
     messages: int
@@ -263,6 +273,8 @@ class ForgetReceiptResponse(ResponseModel):
     remaining: int
     scrubbed: bool
     forgotten_at: Time
+    deliveries: int = 0
+    remaining_outside: list[OutsideMemoryResponse] = Field(default=[])
 
 
 class ForgetResponse(ResponseModel):
@@ -276,6 +288,8 @@ class ForgetResponse(ResponseModel):
     resources: int
     ids: list[str] = Field(default=[])
     truncated: bool = False
+    deliveries: int = 0
+    remaining_outside: list[OutsideMemoryResponse] = Field(default=[])
     receipt: ForgetReceiptResponse | None = None
 
 

@@ -21,10 +21,10 @@ from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.job_queue import enqueue_for_store
 from holdfast.runtime.revisions import ExpectedRevision, require_revision
 
-_SHOWN_IDS = 100
+SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
 _NOT_YET = OperationId("")  # set by the gate after the commit
-_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources")
+_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources", "deliveries")
 
 
 async def _other_owners(core: Core, grant: Grant) -> tuple[Partition, ...]:
@@ -89,8 +89,9 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
             weakened=found.weakened,
             conversations=found.conversations,
             resources=len(found.resource_ids),
-            ids=everything[:_SHOWN_IDS],
-            truncated=len(everything) > _SHOWN_IDS,
+            deliveries=len(found.delivery_ids),
+            ids=everything[:SHOWN_IDS],
+            truncated=len(everything) > SHOWN_IDS,
         )
 
     def record_count(self, result: ForgetPreview) -> int:
@@ -112,7 +113,7 @@ class ForgetWrite(Write[Any, ForgetReceipt]):
             scrubbed=False,
             forgotten_at=from_micros(kept["forgotten_at"]),
             replayed=True,
-            **{name: kept[name] for name in _COUNTED},
+            **{name: kept.get(name, 0) for name in _COUNTED},  # an older one lacks some
         )
 
     async def finish(self, core: Core, result: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
@@ -175,6 +176,7 @@ def forget_planned(transaction: Transaction, core: Core, found: ForgetPlan) -> F
         scrubbed=False,
         forgotten_at=now,
         resources=len(found.resource_ids),
+        deliveries=len(found.delivery_ids),
     )
 
 

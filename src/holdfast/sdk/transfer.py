@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from os import PathLike
@@ -28,6 +27,7 @@ from holdfast.domain.runtime_api.exchange import (
 )
 from holdfast.domain.space_file import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
 from holdfast.errors import InvalidInput, InvalidSnapshot
+from holdfast.private_files import open_beside
 from holdfast.runtime.transcripts.export import ExportContinuity
 from holdfast.runtime.transcripts.import_ import ImportContinuity
 from holdfast.runtime.transcripts.space import ExportSpace, ImportSpace, Tell, ignore_progress
@@ -129,14 +129,13 @@ def _output(path: str | PathLike[str] | None, most: int) -> Iterator[_Output]:
     target = _path(path)
     try:
         _check_replaceable(target)
-        # Readable by its owner only, because it may hold private content.
-        handle, beside = tempfile.mkstemp(dir=target.resolve().parent, prefix=f".{target.name:.100}.")
+        handle, beside = open_beside(target.resolve())
     except OSError as error:
         problem = error.strerror
     else:
         with contextlib.ExitStack() as stack:
-            stack.callback(Path(beside).unlink, missing_ok=True)
-            yield _Output(stack.enter_context(os.fdopen(handle, "wb")), target, None, Path(beside))
+            stack.callback(beside.unlink, missing_ok=True)
+            yield _Output(stack.enter_context(os.fdopen(handle, "wb")), target, None, beside)
         return
     raise InvalidInput("path", f"{target} cannot be written: {problem}")
 

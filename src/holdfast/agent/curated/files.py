@@ -48,6 +48,7 @@ from holdfast.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
+from holdfast.private_files import FILE_MODE, make_private_folder, open_private
 
 MEMORY_CHARS = 2_200
 USER_CHARS = 1_375
@@ -210,8 +211,7 @@ class MemoryStore:
 
     @contextlib.contextmanager
     def _hold_lock(self, seconds: float) -> Iterator[None]:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self.folder / _LOCK, flags, 0o600)
+        descriptor = open_private(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         try:
             _wait_for(descriptor, seconds)
             self._finish_pending()
@@ -259,9 +259,9 @@ class MemoryStore:
         try:
             mode = stat.S_IMODE(path.lstat().st_mode)
         except FileNotFoundError:
-            mode = 0o600
+            mode = FILE_MODE
         try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            with open(beside, "xb", opener=open_private) as file:
                 file.write(content)
                 file.flush()
                 os.fchmod(file.fileno(), mode)
@@ -283,7 +283,7 @@ def _make_folder(folder: Path) -> None:
     """Create the folder and its parents, as durably as the files in it."""
     if not folder.is_dir():
         _make_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_private_folder(folder)
         _sync(folder.parent)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from pathlib import Path
 
 from holdfast.errors import StoreUnusable
+from holdfast.private_files import make_private_folder
 from holdfast.stores.sqlite.busy_retry import committing
 from holdfast.stores.sqlite.connection import open_writer
 from holdfast.stores.sqlite.schema import FileKind, check_version
@@ -52,21 +52,14 @@ STEPS: tuple[tuple[str, ...], ...] = (_FIRST,)
 
 def open_file(location: str, busy_seconds: float) -> sqlite3.Connection:
     """Open the writer's connection; creates a missing file, readable by this user only."""
-    _make(Path(location))
+    folder = Path(location).parent
+    try:
+        make_private_folder(folder)
+    except OSError as error:
+        raise StoreUnusable(f"{folder} cannot be created: {error.strerror}; check the path and its disk") from error
     return open_writer(
         location, busy_seconds, SESSIONS, lambda connection: _migrate(connection, location, busy_seconds)
     )
-
-
-def _make(path: Path) -> None:
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # SQLite gives the write-ahead log and its index the permissions of the file.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise StoreUnusable(f"{path} cannot be created: {error.strerror}; check the path and its disk") from error
 
 
 def _migrate(connection: sqlite3.Connection, location: str, busy_seconds: float) -> None:

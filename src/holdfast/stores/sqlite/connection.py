@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.errors import StoreReadOnly, StoreUnusable
+from holdfast.private_files import create_private_file
 from holdfast.stores.sql.copy_endpoint import refuse_unfinished
 from holdfast.stores.sqlite.busy_retry import retry_while_busy
 from holdfast.stores.sqlite.errors import translating
@@ -18,7 +19,9 @@ MEMORY = ":memory:"
 
 def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
     """Open a connection in autocommit mode: transactions are begun and ended explicitly."""
-    connection = sqlite3.connect(location, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    # Never creates a file: SQLite would create one that others may read.
+    place = location if location == MEMORY else f"{Path(location).absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(place, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True)
     for pragma in (
         "foreign_keys = ON",
         "secure_delete = ON",  # freed bytes are overwritten: forgetting is real
@@ -53,7 +56,7 @@ def open_writer(
 ) -> sqlite3.Connection:
     """Open the writer's connection of a file of this kind; `prepare` migrates it."""
     if location != MEMORY:
-        check_path(Path(location))
+        _create_missing(Path(location))
     with translating(location):
         connection = connect(location, busy_seconds)
         try:
@@ -75,6 +78,15 @@ def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         retry_while_busy(lambda: connection.execute("PRAGMA journal_mode = WAL"), busy_seconds)
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _create_missing(path: Path) -> None:
+    check_path(path)
+    try:
+        # SQLite gives the write-ahead log and its index the mode of the file.
+        create_private_file(path)
+    except OSError as error:
+        raise StoreUnusable(f"{path} cannot be created: {error.strerror}; check the folder and its disk") from error
 
 
 def check_path(path: Path) -> None:

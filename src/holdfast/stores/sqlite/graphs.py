@@ -22,6 +22,7 @@ import numpy as np
 
 from holdfast.domain.ranking import NEAREST_DEPTH, BoolArray, FloatArray, HalfArray, IntArray
 from holdfast.ports import VectorBlock
+from holdfast.private_files import create_private_file
 
 if TYPE_CHECKING:
     from usearch.index import Index
@@ -94,8 +95,8 @@ def build_graph(
     recall = _measure_recall(index, rows)
     rows[np.isin(block.numbers, gone())] = 0
     file, numbers = paths(folder, name)
-    _write(numbers, lambda path: path.write_bytes(block.numbers.astype("<i8").tobytes()))
-    _write(file, lambda path: index.save(str(path)))
+    _write(numbers, lambda: block.numbers.astype("<i8").tofile(numbers))
+    _write(file, lambda: index.save(str(file)))
     _sync_folder(folder)
     if not np.array_equal(_map_matrix(file, *rows.shape), rows):
         raise BadGraph("usearch did not write the vectors where they were expected")
@@ -129,8 +130,9 @@ def _search_index(index: Index, vector: FloatArray, limit: int, depth: int) -> I
     return keys
 
 
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
-    write(path)
+def _write(path: Path, write: Callable[[], Any]) -> None:
+    create_private_file(path)  # its writer does not care about modes
+    write()
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 

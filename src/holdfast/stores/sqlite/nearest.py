@@ -25,6 +25,7 @@ from holdfast.domain.scope import Partition
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import HoldfastError
 from holdfast.ports import NearestState, VectorBlock
+from holdfast.private_files import make_private_folder
 from holdfast.stores.sql.rows import HIDDEN
 from holdfast.stores.sqlite import graphs
 from holdfast.stores.sqlite.busy_retry import committing
@@ -146,7 +147,7 @@ class GraphFolder:
             source = _read_source(connection, partition, embedder)
             if source is None:
                 return None
-            self.folder.mkdir(exist_ok=True)
+            make_private_folder(self.folder)
             name = f"{source.partition_id}-{source.embedder_id}-{secrets.token_hex(8)}"
             total = len(source.block.numbers)
             made = graphs.build_graph(
