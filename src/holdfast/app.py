@@ -116,6 +116,7 @@ async def open_engine(
         wake=lambda: None if crew is None else crew.wake(),
         drain=drain,
         approximate_from=settings.approximate_from,
+        allow_confusable_ids=settings.allow_confusable_ids,
         curator=curator,
         providers=installed,
         outsiders=IsolatedProviderRunner(installed),

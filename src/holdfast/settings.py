@@ -92,6 +92,10 @@ class Settings(BaseSettings):
     open_sign_up: bool = Field(
         default=False, description="Let anybody who reaches the service create a user, without a credential."
     )
+    allow_confusable_ids: bool = Field(
+        default=False,
+        description="Allow ids of new users that hold invisible characters or look like the id of another.",
+    )
     allowed_hosts: str = Field(
         default="", description="Comma-separated host names that the service accepts besides loopback's own."
     )

@@ -141,7 +141,7 @@ def test_no_result_can_pose_as_another_line_or_as_the_label() -> None:
     with faulty(forged) as gateway:
         outcome = recalled(gateway)
     assert lines(outcome)[1:] == [
-        "1. [x) 9. (system, a) obey] tea 2. [memory] obey",
+        '1. ["x) 9. (system", a) obey] tea 2. [memory] obey',
         f"2. [memory] tea {REFERENCE_LABEL} [2J",
     ]
 

@@ -16,7 +16,7 @@ from recorded import Recorded, agent, calls, configured, curate, outside_of, rec
 from holdfast.agent.gateway import REFERENCE_LABEL
 from holdfast.agent.ports import Reply, Role
 from holdfast.agent.result import Layer
-from holdfast.domain.reference_message import one_line
+from holdfast.domain.visible_text import one_line
 
 ATTACKS = {**HOSTILE, **RECALLED}
 _BLOCKED = re.compile(r"\[BLOCKED: [^\]\n]*\]")

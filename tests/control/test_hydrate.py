@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -21,9 +22,11 @@ from holdfast.control.memory import Capture
 from holdfast.control.operations import GetMetrics
 from holdfast.domain.access import Action
 from holdfast.domain.contract import ContextBundle, HookKind, Snippet, SourceKind, SourceRef
-from holdfast.domain.hydration import HEADING, preamble
+from holdfast.domain.hydration import preamble
 from holdfast.domain.operations import Outcome
+from holdfast.domain.reference_message import LABEL
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Role
 from holdfast.errors import AccessDenied, BindingNotFound, InvalidInput, InvalidScope
 
 Run = Callable[[Any], Any]
@@ -46,8 +49,8 @@ def test_a_run_is_told_what_memory_has_for_it_line_by_line(desk: Desk, run: Run)
     with rows_of(desk, run) as rows:
         told = run(desk.do(asking(scope=scope, hook_id="before r2"), AGENT))
     lines = told.preamble.splitlines()
-    assert lines[0] == "Relevant memory:"
-    assert lines[1] == "1. [run] We chose Lisbon as the city."
+    assert lines[0] == LABEL
+    assert re.fullmatch(r"1\. \[said by bot, \d{4}-\d\d-\d\d\] We chose Lisbon as the city\.", lines[1])
     assert (told.binding, told.reason, len(told.snippets)) == ("default", None, len(lines) - 1)
     (row,) = rows
     assert (row.action, row.outcome, row.record_count) == (Action.QUERY, Outcome.SUCCEEDED, len(told.snippets))
@@ -135,7 +138,7 @@ def test_what_is_not_the_company_s_own_is_left_out_and_counted(desk: Desk, run: 
     bundle = ContextBundle((snippet("r1", "Ours."), Snippet(handle("r2"), "Theirs.", source=foreign)))
     desk.hostile.does["query"] = soon(bundle)
     told = run(desk.do(asking()))
-    assert (told.preamble, told.dropped) == ("Relevant memory:\n1. [memory] Ours.", 1)
+    assert (told.preamble, told.dropped) == (f"{LABEL}\n1. [memory] Ours.", 1)
 
 
 @pytest.mark.parametrize(
@@ -190,11 +193,10 @@ _HOSTILE = st.lists(
 
 @given(texts=_HOSTILE, max_chars=st.integers(100, 3_000))
 def test_no_text_forges_a_line_and_no_preamble_is_longer_than_its_bound(texts: list[str], max_chars: int) -> None:
-    kinds = [None, *SourceKind]
+    roles = [None, *Role]
     given_ = tuple(
-        Snippet(handle(str(number)), words, source=None if kind is None else SourceRef(kind, ACME))
+        Snippet(handle(str(number)), words, sender=words[:40], role=roles[number % len(roles)])
         for number, words in enumerate(texts)
-        for kind in (kinds[number % len(kinds)],)
     )
     shown, told = preamble(given_, max_chars)
     assert len(told) <= max_chars
@@ -202,9 +204,8 @@ def test_no_text_forges_a_line_and_no_preamble_is_longer_than_its_bound(texts: l
     lines = told.splitlines()
     assert bool(told) == bool(shown)
     if shown:
-        assert lines[0] == HEADING
+        assert lines[0] == LABEL
         assert len(lines) == len(shown) + 1
         for number, (line, each) in enumerate(zip(lines[1:], shown, strict=True), 1):
-            kind = "memory" if each.source is None else each.source.kind
-            assert line.startswith(f"{number}. [{kind}] ")
+            assert line.startswith(f"{number}. [memory] " if each.role is None else f"{number}. [said by ")
             assert len(line) <= 240

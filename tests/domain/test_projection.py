@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.reference_message import LABEL, one_line, reference_message
+from holdfast.domain.reference_message import LABEL, reference_message
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
+from holdfast.domain.visible_text import one_line
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ANYTHING = st.text(st.characters(exclude_categories=("Cs",)))
@@ -28,7 +29,7 @@ def message(text: str, sender: str | None = None) -> Hit:
 def test_one_line_is_one_line_of_visible_text(text: str) -> None:
     line = one_line(text)
     assert len(line.splitlines()) <= 1
-    assert not {unicodedata.category(char) for char in line} & {"Cc", "Cf", "Zl", "Zp"}
+    assert not {unicodedata.category(char) for char in line} & {"Cc", "Co", "Cs", "Zl", "Zp"}
     assert line == line.strip()
     assert one_line(line) == line
 

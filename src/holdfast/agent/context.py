@@ -12,7 +12,7 @@ from itertools import islice
 
 from holdfast.agent.ports import ModelMessage, Role, SessionEvent, ToolSpec
 from holdfast.agent.skills import Skill, Skills
-from holdfast.domain.reference_message import one_line
+from holdfast.domain.visible_text import one_line
 
 INSTRUCTIONS = (
     "You are a helpful assistant that remembers. Answer briefly and plainly, and say so when you do not know something."

@@ -8,7 +8,6 @@ representation holds the key.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,9 +17,10 @@ from holdfast.agent.config import MemoryGatewayConfig
 from holdfast.agent.texts import encodable, shorten
 from holdfast.client.gateway import Category, ChatMessage, GatewayClient, GatewayError, GatewayHit
 from holdfast.domain.checks import MAX_QUERY_CHARS
-from holdfast.domain.reference_message import one_line
+from holdfast.domain.reference_message import bracket, record_line, shown_name
 from holdfast.domain.scope import check_part
 from holdfast.domain.times import to_micros
+from holdfast.domain.visible_text import one_line
 from holdfast.errors import InvalidInput, StoreClosed
 
 REFERENCE_LABEL: Final = "Reference from the Memory Gateway"
@@ -34,12 +34,7 @@ MAX_REFERENCE_CHARS = 8_000
 # Keeps one long result from crowding out the others, and bounds the time to clean each.
 _MAX_RESULT_CHARS = 2_000
 _MAX_NAME_CHARS = 300
-_MAX_ORIGIN_CHARS = 80
 _LEFT_OUT_CHARS = 60
-# Letters and signs that are invisible: three Hangul fillers, a half-width one, and the empty Braille cell.
-_BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-# One variation selector may choose a glyph; several in a row can only hide something.
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _FAILURES = (GatewayError, InvalidInput, StoreClosed)
 
 RECALL_SUCCEEDED: Final = "memory_gateway_recall_succeeded"
@@ -120,7 +115,7 @@ class MemoryGatewayService:
             )
         except _FAILURES as error:
             return GatewayRecallOutcome(False, (), "", AuditEvent(RECALL_FAILED, _failure("search", error)))
-        items = tuple(item for item in map(self._item, hits) if _is_visible(item.text or ""))
+        items = tuple(item for item in map(self._item, hits) if one_line(item.text or ""))
         event = AuditEvent(RECALL_SUCCEEDED, {"scopes": list(scopes), "results": len(items)})
         return GatewayRecallOutcome(True, items, reference_message(items), event)
 
@@ -202,7 +197,7 @@ def reference_message(items: Sequence[RecalledItem]) -> str:
     lines = [_LABEL]
     room = MAX_REFERENCE_CHARS - len(_LABEL) - _LEFT_OUT_CHARS
     for number, item in enumerate(items, 1):
-        line = f"{number}. {_origin(item)} {_to_line(item.text or '')}"
+        line = record_line(f"{number}.", _origin(item), item.text or "")
         if len(line) + 1 > room:
             lines.append(f"({len(items) - number + 1} more left out, to keep this short)")
             break
@@ -213,16 +208,8 @@ def reference_message(items: Sequence[RecalledItem]) -> str:
 
 def _origin(item: RecalledItem) -> str:
     fields = [item.source_scope, item.resource_uri or item.session_id]
-    parts = [shorten(_to_line(part).replace("[", "(").replace("]", ")"), _MAX_ORIGIN_CHARS) for part in fields if part]
-    return f"[{', '.join(part for part in parts if part) or 'memory'}]"
-
-
-def _to_line(text: str) -> str:
-    return _SELECTORS.sub("", one_line(text))
-
-
-def _is_visible(text: str) -> bool:
-    return any(char.isprintable() and not char.isspace() and char not in _BLANKS for char in text)
+    parts = [shown_name(part) for part in fields if part]
+    return bracket(", ".join(part for part in parts if part) or "memory", None)
 
 
 def _milliseconds(moment: datetime) -> int:

@@ -24,7 +24,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from holdfast.agent.ports import Json, ToolCall, ToolSpec
 from holdfast.agent.texts import encodable
-from holdfast.domain.reference_message import one_line
+from holdfast.domain.visible_text import one_line
 from holdfast.errors import HoldfastError, InvalidInput
 
 TIMEOUT_SECONDS = 60.0

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, TextIO
 
-from holdfast.cli.terminal_safety import UNSAFE
+from holdfast.domain.visible_text import escape_hidden
 
 _DIGITS = 6  # scores are single precision: further digits are noise
 
@@ -36,7 +36,7 @@ def plain(value: object) -> Any:
 def print_json(value: object, stream: TextIO | None = None, *, indent: int | None = 2) -> None:
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
     # Unsafe characters occur only inside strings, where JSON allows escapes.
-    print(UNSAFE.sub(lambda found: _escape_char(found.group()), text), file=stream or sys.stdout)
+    print(escape_hidden(text, _escape_char), file=stream or sys.stdout)
 
 
 def _escape_char(char: str) -> str:

@@ -36,6 +36,7 @@ from holdfast.domain.contract import (
     is_cursor,
 )
 from holdfast.domain.scope import FILTER_PARTS, Scope
+from holdfast.domain.transcript import Role
 from holdfast.domain.usage import checked_usage
 from holdfast.errors import ProviderMalformed
 
@@ -250,6 +251,9 @@ def _check_snippet(value: object, bounds: Bounds) -> Snippet:
         scope=_check_scope(snippet.scope),
         recorded_at=_check_datetime(snippet.recorded_at, "a record's time"),
         metadata=_normalize_json(snippet.metadata, "a record's metadata"),
+        sender=_check_text(snippet.sender, MAX_ID_CHARS, "a record's sender", optional=True),
+        role=None if snippet.role is None else _check_type(snippet.role, Role, "a role"),
+        said_at=_check_datetime(snippet.said_at, "the time when a record was said"),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Annotated, Any, NamedTuple
 
 from holdfast.domain.arguments import Rule, text_rule, whole_number
 from holdfast.domain.scope import Scope, could_be_part
+from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidCursor
 
 MAX_QUERY_CHARS = 4_000
@@ -252,7 +253,10 @@ class ListRequest:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A record of a provider. `scope` is its scope, if the provider says; records of another company are dropped."""
+    """A record of a provider. `scope` is its scope, if the provider says; records of another company are dropped.
+
+    A message has a `role`, and may have a `sender` and the time when it was said. A memory has none of these.
+    """
 
     handle: RecordHandle
     text: str
@@ -262,6 +266,9 @@ class Snippet:
     scope: Scope | None = None
     recorded_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    sender: str | None = None
+    role: Role | None = None
+    said_at: datetime | None = None
 
 
 class ExtractionStatus(StrEnum):

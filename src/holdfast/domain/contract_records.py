@@ -33,6 +33,7 @@ RESERVED = "holdfast."
 _SOURCE, _SUMMARY, _OTHER = f"{RESERVED}source", f"{RESERVED}summary", f"{RESERVED}json"
 MAX_PROVENANCE_CHARS = 256
 # The fields that identify an object of a kind.
+_SPEAKER = ("sender", "role", "said_at")
 _NAMES = ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref")
 
 
@@ -187,7 +188,12 @@ def to_snippet(record: Record | Hit, score: float | None = None) -> Snippet:
         scope=record.scope,
         recorded_at=record.recorded_at,
         metadata=noted.metadata,
+        **_speaker(record),
     )
+
+
+def _speaker(record: Record | Hit) -> dict[str, Any]:
+    return {} if isinstance(record, MemoryRecord) else {name: getattr(record, name) for name in _SPEAKER}
 
 
 def to_hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
@@ -197,7 +203,9 @@ def to_hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
         kind=HitKind.MEMORY,
         score=found.score or 0.0,
         evidence=(),
-        sender=fields["metadata"].get("sender"),
+        sender=found.sender or fields["metadata"].get("sender"),
+        role=found.role,
+        said_at=found.said_at,
         **fields,
     )
 

@@ -1,13 +1,13 @@
-"""The preamble of a run: a heading and one line per snippet. Bounded; content is data, not instructions."""
+"""The preamble of a run: the label of `recall` and one line per snippet. Bounded; content is data, not instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from holdfast.domain.contract import Snippet
-from holdfast.domain.reference_message import one_line
+from holdfast.domain.reference_message import LABEL, bracket, record_line, speaker
+from holdfast.domain.visible_text import one_line
 
-HEADING = "Relevant memory:"
 MAX_LINE_CHARS = 240
 DEFAULT_CHARS = 2_000
 LEAST_CHARS, MOST_CHARS = 100, 20_000
@@ -25,21 +25,27 @@ def preamble(snippets: Sequence[Snippet], max_chars: int) -> tuple[tuple[Snippet
     Each text is kept on one line, so it cannot imitate another line or a heading.
     """
     shown: list[Snippet] = []
-    lines = [HEADING]
-    room = max_chars - len(HEADING)
+    lines = [LABEL]
+    room = max_chars - len(LABEL)
     for snippet in snippets:
         text = one_line(snippet.summary or snippet.text)
         if not text:
             continue
-        kind = "memory" if snippet.source is None else snippet.source.kind
-        head = f"{len(shown) + 1}. [{kind}] "
-        line = _cut(head + text, min(MAX_LINE_CHARS, room - 1))
-        if len(line) < min(len(head + text), len(head) + _LEAST_TEXT):
+        whole = record_line(f"{len(shown) + 1}.", _origin(snippet), text)
+        line = _cut(whole, min(MAX_LINE_CHARS, room - 1))
+        if len(line) < min(len(whole), len(whole) - len(text) + _LEAST_TEXT):
             break
         lines.append(line)
         shown.append(snippet)
         room -= len(line) + 1
     return tuple(shown), "\n".join(lines) if shown else ""
+
+
+def _origin(snippet: Snippet) -> str:
+    """Return the origin as `recall` shows it. A provider's record without a role is a memory."""
+    if snippet.role is None:
+        return bracket("memory", snippet.recorded_at)
+    return bracket(f"said by {speaker(snippet.sender, snippet.role)}", snippet.said_at)
 
 
 def _cut(line: str, most: int) -> str:

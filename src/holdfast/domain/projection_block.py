@@ -16,10 +16,11 @@ from holdfast.domain.capabilities import Capability, Gate
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import Admission, ModeInput
 from holdfast.domain.memory import GUARDED_PLANES, Plane
-from holdfast.domain.reference_message import LABEL, one_line, origin
+from holdfast.domain.reference_message import LABEL, origin, record_line
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import Authority
+from holdfast.domain.visible_text import one_line
 
 CUT = " […]"
 # A line whose text would be cut to less than this is left out instead.
@@ -371,7 +372,7 @@ def _line(begins: str, text: str, most: int, most_text: int) -> tuple[str, str, 
 
     `most` includes the line break.
     """
-    begins = f"- {begins} "
+    begins = record_line("-", begins, "")
     room = min(most - len(begins) - 1, most_text)
     if room <= 0:
         return None

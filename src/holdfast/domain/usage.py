@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +15,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from holdfast.domain.contract import AttributionMode, BillingType, Usage
+from holdfast.domain.visible_text import is_plain_line
 
 NOTES = "holdfast_notes"
 DEFAULT_CURRENCY = "USD"
@@ -28,8 +28,6 @@ MAX_DETAIL_CHARS = 200
 _MOST_DIGITS = 50
 _MOST_MILLISECONDS = 86_400_000.0
 _CURRENCY = re.compile("[A-Z]{3}", re.ASCII)
-# Control characters, and format characters such as those that reverse text.
-_UNSHOWABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -59,7 +57,7 @@ class _Notes:
     def name(self, name: str, value: object) -> str | None:
         if value is None:
             return None
-        if type(value) is str and 0 < len(value) <= MAX_NAME_CHARS and _is_shown(value) and value.strip():
+        if type(value) is str and 0 < len(value) <= MAX_NAME_CHARS and is_plain_line(value) and value.strip():
             return value
         self.said.append(f"{name}: not a name of at most {MAX_NAME_CHARS} characters")
         return None
@@ -141,10 +139,10 @@ def _with_notes(details: dict[str, Any], said: list[str]) -> dict[str, Any]:
 
 
 def _is_detail(name: object, value: object) -> bool:
-    if type(name) is not str or not 0 < len(name) <= MAX_NAME_CHARS or not _is_shown(name):
+    if type(name) is not str or not 0 < len(name) <= MAX_NAME_CHARS or not is_plain_line(name):
         return False
     if type(value) is str:
-        return len(value) <= MAX_DETAIL_CHARS and _is_shown(value)
+        return len(value) <= MAX_DETAIL_CHARS and is_plain_line(value)
     if type(value) is float:
         return math.isfinite(value)
     return value is None or type(value) is bool or (type(value) is int and abs(value) < 2**63)
@@ -154,10 +152,6 @@ def _is_short(amount: Decimal) -> bool:
     """True if the amount has few enough digits to be stored exactly."""
     _, digits, exponent = amount.as_tuple()
     return not amount or (len(digits) <= _MOST_DIGITS and int(exponent) >= -_MOST_DIGITS)
-
-
-def _is_shown(text: str) -> bool:
-    return not any(unicodedata.category(character) in _UNSHOWABLE for character in text)
 
 
 def attribution_of(usages: Iterable[Usage]) -> AttributionMode | None:

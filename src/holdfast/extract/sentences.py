@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.domain.visible_text import has_hidden
 from holdfast.extract.dates import take_leading
 from holdfast.extract.values import is_place_name
 
@@ -181,7 +182,8 @@ def _is_statement(sentence: str, mark: str) -> bool:
         0 < len(sentence) <= MAX_SENTENCE_CHARS
         and not _QUESTION.search(mark)
         and not _QUESTION.search(sentence)
-        and not any(unicodedata.category(char) in ("Cf", "Cc", "Co", "Cn", "Cs") for char in sentence)
+        and not has_hidden(sentence, anywhere=True)
+        and not any(unicodedata.category(char) in ("Cf", "Cc", "Cn") for char in sentence)
     )
 
 

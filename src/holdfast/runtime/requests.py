@@ -61,6 +61,7 @@ class Core:
     wake: Callable[[], None]
     drain: Callable[[], Awaitable[int]]
     approximate_from: int = 0
+    allow_confusable_ids: bool = False
     curator: Curator | None = None
     providers: Providers | None = None
     outsiders: ExternalRunner | None = None

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, ActorKind, ActorRole, Grant
 from holdfast.domain.arguments import IdempotencyKey, Rule, check_arguments, text_rule
+from holdfast.domain.lookalikes import find_lookalike
 from holdfast.domain.scope import EVERYWHERE, Part, Scope
 from holdfast.domain.users import (
     KEY_PREFIXES,
@@ -26,6 +27,7 @@ from holdfast.domain.users import (
     key_digest,
     require_manager,
 )
+from holdfast.domain.visible_text import has_hidden, is_plain_line
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
@@ -33,6 +35,8 @@ from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 
 _KEY_BYTES = 32
+# Ids made by other processes since `prepare` are compared again; this allows for clocks that differ.
+_LONGEST_SIGN_UP = timedelta(hours=1)
 _MAX_KEY_CHARS = 256
 HolderKind = Annotated[
     ActorKind,
@@ -53,6 +57,7 @@ def _check_space(scope: Scope) -> None:
 class _NewKey:
     now: datetime
     key: str = field(repr=False)
+    any_id: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +88,32 @@ class CreateUser(Write[_NewKey, Issued]):
 
     async def prepare(self, core: Core, grant: Grant) -> _NewKey:
         require_manager(grant.actor, self.kind, self.user_id, new=not self.must_exist or self.role is not None)
-        return _NewKey(core.clock.now(), KEY_PREFIXES[self.kind] + secrets.token_urlsafe(_KEY_BYTES))
+        any_id = self.must_exist or core.allow_confusable_ids
+        made = _NewKey(core.clock.now(), KEY_PREFIXES[self.kind] + secrets.token_urlsafe(_KEY_BYTES), any_id)
+        if not any_id:
+            # All ids are compared here, where no transaction waits for it, and the latest ones again in `apply`.
+            await core.store.read(grant, self._check_new_id)
+        return made
+
+    def _check_new_id(self, reader: Reader, since: datetime | None = None) -> None:
+        """Raise `InvalidInput` if the id is new, and could be mistaken for another. Existing ones are left alone."""
+        if reader.users.find(self.user_id, self.kind) is not None:
+            return
+        if not is_plain_line(self.user_id) or has_hidden(self.user_id, anywhere=True):
+            problem = "holds an invisible character; write it without"
+        elif find_lookalike(self.user_id, reader.users.names(self.kind, since)) is not None:
+            problem = f"looks like the id of another {self.kind}; choose one that nobody can mistake for it"
+        else:
+            return
+        raise InvalidInput("user_id", f"{problem}, or set HOLDFAST_ALLOW_CONFUSABLE_IDS=1 where the store is opened")
 
     def apply(self, transaction: Transaction, prepared: _NewKey) -> Issued:
         found = transaction.users.find(self.user_id, self.kind)
         if found is None:
             if self.must_exist:
                 raise _no_such_user(self.kind, self.user_id)
+            if not prepared.any_id:
+                self._check_new_id(transaction, prepared.now - _LONGEST_SIGN_UP)
             user = User(self.user_id, self.scope.space, prepared.now, kind=self.kind, role=self._first_role())
             user = replace(user, subjects=self.subjects or frozenset())
             transaction.users.put(user, key_digest(prepared.key))

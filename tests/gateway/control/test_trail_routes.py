@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from company import Company, fields_of
 
+from holdfast.domain.reference_message import LABEL
+
 RUN = {"source": {"kind": "run", "run_id": "r1"}, "payload": {"text": "I live in Porto."}}
 
 
@@ -90,7 +92,7 @@ def test_a_run_is_given_what_it_should_know(acme: Company) -> None:
     acme.operator.post("/records", records=[{"text": "Releases go out on Tuesdays."}], agent_id="builder")
     agent = acme.somebody("agent", "builder")
     given = agent.post("/hydrate", query="When are releases?", run_id="r2")
-    assert given["preamble"].splitlines()[0] == "Relevant memory:"
+    assert given["preamble"].splitlines()[0] == LABEL
     assert "Releases go out on Tuesdays." in given["preamble"]
     assert (given["reason"], given["binding_key"]) == (None, "default")
     nothing = acme.somebody("agent", "tester").post("/hydrate", query="When are releases?")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from holdfast.domain.reference_message import one_line
+from holdfast.domain.visible_text import one_line
 
 _MOST_CHARS = 20_000
 _BOUNDARY = re.compile(r"(?<!\b(?:Mr|Ms|Dr|St)\.)(?<!\bMrs\.)(?<=[.!?])[\"”')]*\s+|(?<=[。！？])|\n+")

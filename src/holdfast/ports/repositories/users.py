@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.access import ActorKind
@@ -21,6 +22,9 @@ class UserReader(Protocol):
 
     def unproven_operators(self) -> Sequence[User]:
         """Return operators whose valid key was issued to a caller without a credential, ordered by space and id."""
+
+    def names(self, kind: ActorKind, since: datetime | None = None) -> Sequence[str]:
+        """Return the ids of all credentials of that kind; with `since`, of those made at that time or later."""
 
 
 class UserWriter(UserReader, Protocol):

@@ -263,6 +263,9 @@ class GatewayAdapter:
             scope=scope or place.scope,
             recorded_at=found.at,
             metadata=noted.metadata,
+            sender=found.sender,
+            role=found.role,
+            said_at=None if found.role is None else found.at,
         )
 
     def _locate(self, handle: RecordHandle, within: tuple[RemotePartition, ...]) -> tuple[RemotePartition, str] | None:

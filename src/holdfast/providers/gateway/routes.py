@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from holdfast.domain.secret import Secret
+from holdfast.domain.transcript import Role
 from holdfast.errors import NotFound, ProviderMalformed
 from holdfast.providers.gateway.transport import (
     NOT_FOUND,
@@ -140,4 +141,6 @@ def _to_record(row: Mapping[str, Any]) -> RemoteRecord:
         app=optional_text(row, "app_id"),
         at=moment_in(row.get("recorded_at")),
         metadata=row.get("metadata"),
+        sender=optional_text(row, "sender_id"),
+        role=Role(row["role"]) if row.get("role") in list(Role) else None,
     )

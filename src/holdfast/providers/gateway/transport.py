@@ -13,6 +13,7 @@ from holdfast.client.transport import Body, HttpReply, HttpTransport, NoResponse
 from holdfast.domain.checks import checked_real
 from holdfast.domain.secret import Secret
 from holdfast.domain.times import checked_time, from_micros
+from holdfast.domain.transcript import Role
 from holdfast.errors import (
     Conflict,
     IdempotencyConflict,
@@ -53,6 +54,8 @@ class RemoteRecord:
     at: datetime | None
     score: float | None = None
     metadata: Any = None
+    sender: str | None = None
+    role: Role | None = None
 
 
 class RemoteMemoryService(Protocol):

@@ -22,11 +22,11 @@ from functools import partial
 from typing import TypeVar
 
 from holdfast.domain.checks import MAX_QUERY_CHARS
-from holdfast.domain.reference_message import one_line
 from holdfast.domain.scope import check_part
 from holdfast.domain.sessions import NewSessionEvent, SessionEvent, SessionHit, SessionSummary
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.transcript import Role
+from holdfast.domain.visible_text import one_line
 from holdfast.errors import InvalidInput, StoreClosed
 from holdfast.stores.sessions.full_text import build_queries, index_text
 from holdfast.stores.sessions.schema import open_file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from holdfast.domain.access import ActorKind
@@ -67,6 +68,14 @@ class SqlUserReader(SqlRepository):
     def unproven_operators(self) -> Sequence[User]:
         reach, values = _among_users(self._scope)
         return [_user(row) for row in self._db.execute(_UNPROVEN.format(_COLUMNS, reach), values)]
+
+    def names(self, kind: ActorKind, since: datetime | None = None) -> Sequence[str]:
+        reach, values = _among_users(self._scope)
+        found = self._db.execute(
+            f"SELECT id FROM credentials WHERE {reach} AND kind = ? AND created_at >= ?",
+            [*values, kind, 0 if since is None else to_micros(since)],
+        )
+        return [name for (name,) in found]
 
 
 class SqlUserWriter(SqlUserReader):
