@@ -91,7 +91,10 @@ LATIN_TWINS: Mapping[int, str] = _read_table(_TWINS)
 # Letters that are like Latin ones in part or in sound, and framed letters: enough for a disguise, not for an identity.
 LOOSE_TWINS: Mapping[int, str] = {
     **LATIN_TWINS,
-    **str.maketrans("вкмнтгпӏαεικνορτυωχγηđøոսօցʙᴅᴇɢʜᴊᴋʟᴍɴᴘᴛ", "bkmhtrnlaeikvoptuwxynodnuogbdeghjklmnpt"),
+    **str.maketrans(
+        "вкмнтгпӏαεικνορτυωχγηđøռոօսցᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢłɡɑ",
+        "bkmhtrnlaeikvoptuwxyndonnougabcdefghijklmnoprstuvwyzlga",
+    ),
     **{block + at: chr(ord("a") + at) for block in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6) for at in range(26)},
 }
 _WITHIN_LATIN = {ord("0"): "O", ord("1"): "l", ord("I"): "l", ord("|"): "l", ord("m"): "rn"}

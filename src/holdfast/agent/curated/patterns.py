@@ -213,6 +213,17 @@ _AWAY = r"(?:https?://|www\.|[\w.+-]{1,64}@[\w-]{1,64}\.|webhook|attacker)"
 _KEY_FILES = (
     r"(?:\.ssh/|id_rsa|id_ed25519|\.env\b|\.aws/|\.netrc|/etc/shadow|/etc/passwd|\.pgpass|\.kube/|gateway\.key)"
 )
+# What a renderer loads by itself, an address elsewhere, and words for what only this conversation holds.
+_LOADED = (
+    r"(?:!\[[^\]\n]{0,100}\]\s{0,2}\(\s{0,4}<?|\bsrc(?:set)?\s{0,3}=\s{0,3}[\"']?|\burl\(\s{0,3}[\"']?"
+    r"|<a\s{1,4}href\s{0,3}=\s{0,3}[\"']?|^\s{0,9}\[[^\]\n]{1,60}\]:\s{0,4}<?)"
+)
+_REMOTE = r"(?:https?:)?//[^\s)\"']{0,300}?"
+_DATA = (
+    r"(?:(?:the |all )?(?:users?(?:'s)? |base64[_ ]of[_ ]|url[- ]encoded |last |full |whole |entire |summary[_ ]of[_ ](?:the[_ ])?)?"
+    r"(?:conversation|chat|history|transcript|answer|question|password|secrets?|memory|memories|system[_ ]?prompt|prompt"
+    r"|api[_ -]?keys?|user[_ ]?(?:data|name|message|input)|e-?mail(?: address)?|messages?|credentials|name\b))"
+)
 _NETWORK = (
     r"(?:curl|wget|nc|ncat|netcat|scp|invoke-webrequest|requests\.(?:post|get|put)|fetch\s{0,4}\(|urlopen\s{0,4}\()"
 )
@@ -238,6 +249,11 @@ SHAPES: dict[str, tuple[str, ...]] = {
         rf"\b(?:env|printenv)\b(?>[^\n]{{0,40}}?\|)(?>[^\n]{{0,40}}?\b(?:{_NETWORK}|base64))",
         rf"{_SENDS}(?>[^\n]{{0,80}}?(?:\b{_SECRETS}|{_KEY_FILES}))(?>[^\n]{{0,80}}?{_AWAY})",
         rf"\b{_SECRETS}(?>[^\n]{{0,60}}?{_SENDS}) (?:it|them|this|these|each|all)\b(?>[^\n]{{0,60}}?{_AWAY})",
+        rf"{_LOADED}{_REMOTE}[=/?](?:[{{$<\[]|%s|\.\.\.)",
+        rf"{_LOADED}{_REMOTE}={_DATA}",
+        rf"\]\(\s{{0,4}}{_REMOTE}=(?:[{{$<\[]{{1,2}}|[^)\n]{{0,20}} ){_DATA}",
+        rf"\b(?:load|fetch|open|visit|request|call|ping|get)\b[^\n]{{0,20}}?{_REMOTE}=[{{$<\[]?{_DATA}",
+        rf"\b(?:replac(?:e|ing)|insert|substitut(?:e|ing)|put)\b(?>[^\n]{{0,60}}?{_DATA})[^\n]{{0,60}}?!\[[^\]\n]{{0,100}}\]\(\s{{0,4}}(?:https?:)?//",
         r"!\[[^\]\n]{0,100}\]\(\s{0,4}https?://[^)\n]{0,300}[{$<\[]",
     ),
     MARKUP: (
@@ -268,3 +284,9 @@ SHAPES: dict[str, tuple[str, ...]] = {
 
 # In capitals, in the middle of a line: this cannot be "operating system: Debian".
 LOUD = r"\bSYSTEM\s{0,4}:"
+
+# With a placeholder in capitals as the value of a parameter, in the address of an image.
+LOUD_LEAK = (
+    r"(?:!\[[^\]\n]{0,100}\]\(|\bsrc\s{0,3}=\s{0,3}[\"']?|\burl\([\"']?)\s{0,4}(?:https?:)?//[^\s)\"']{0,300}?"
+    r"=[A-Z][A-Z_]{3,40}(?=[)&\s\"'>])"
+)

@@ -1,61 +1,51 @@
 """Scan text for prompt injection: text that is an attack on the agent that reads it.
 
 A curated entry goes into the system prompt, so it is scanned before it is stored, and again before it is shown. The
-patterns are in `patterns.py`; this module brings a text into the forms that they match: without disguised letters,
-without separators between letters, and decoded. A scan does not prove that a text is harmless. It blocks known attacks;
-besides, the prompt says that notes are not instructions, and entries cannot leave their place in it.
+patterns are in `patterns.py` and `vocabularies.py`; `decoding.py` finds other readings of a text, and this module
+brings each into the forms that the patterns match: without disguised letters, and without separators between letters.
+
+A scan is best effort and does not prove that a text is harmless. It blocks known attacks; its measured rate is in
+docs/explanation/security.md. Besides, the prompt says that notes are not instructions, and entries cannot leave their
+place in it.
 """
 
 from __future__ import annotations
 
-import base64
-import codecs
-import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from urllib.parse import unquote
 
-from holdfast.agent.curated.patterns import LOUD, OVERRIDES, PHRASES, POSES, PROMPT, SHAPES, UNSPACED
+from holdfast.agent.curated.decoding import readings, turned_readings
+from holdfast.agent.curated.patterns import (
+    HIDES,
+    LEAKS,
+    LOUD,
+    LOUD_LEAK,
+    OVERRIDES,
+    PERSONA,
+    PHRASES,
+    POSES,
+    PROMPT,
+    SHAPES,
+    UNSPACED,
+)
+from holdfast.agent.curated.vocabularies import VOCABULARIES, Vocabulary
+from holdfast.domain.lookalikes import LOOSE_TWINS
+from holdfast.domain.visible_text import has_hidden, has_unsafe_control
 
 MAX_SCANNED_CHARS = 65_536
 
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff\ud800-\udfff]"
-)
-_PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
-_JOINING = "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff"
-_FLAGS = "|".join(
-    "🏴" + "".join(chr(0xE0000 + ord(char)) for char in f"{name}\x7f") for name in ("gbeng", "gbsct", "gbwls")
-)
-# Legitimate uses in scripts and emoji: one such character at a time, after the one that it belongs to.
-_IN_PLACE = re.compile(
-    f"{_FLAGS}"
-    f"|(?<=[{_PICTURE}\ufe0f])\u200d(?=[{_PICTURE}])"
-    f"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}\\s.,;:!?)]|$)"
-    f"|(?<=[{_PICTURE}0-9#*])[\ufe0e\ufe0f]"
-    "|(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
-    "|(?<=[\u1820-\u18aa])[\u180b-\u180d]"
-)
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 _MARKS = re.compile("[\u200e\u200f\u061c]")
 
 _ACCENTS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670]")
 _APOSTROPHES = re.compile(r"(?<=\w)['’`´](?=\w)")
-# Letters that look like Latin ones, and framed letters.
-_LOOKALIKES: dict[int, int | str] = {
-    **str.maketrans("аеіјоѕрсухһԁԛԝӏвкмнтгп", "aeijospcyxhdqwlbkmhtrn"),
-    **str.maketrans("αεικνορτυωχγηɑɡոսօց", "aeikvoptuwxynagnuog"),
-    **str.maketrans("ıłđøᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "ildoabcdefghijklmnoprstuvwyz"),
-    **{block + at: chr(ord("a") + at) for block in (0x1F150, 0x1F170, 0x1F1E6) for at in range(26)},
-}
-_DIGITS = str.maketrans("013457@$!|", "oieastasil")
-_ESCAPES = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
-_HEX = re.compile(r"\b(?:[0-9a-fA-F]{2}){12,}\b")
+# A digit or sign stands for a letter where it is next to one. `l` and `i` are one letter here: both are written as 1.
+_DISGUISES = str.maketrans("0134578@$!|l€£¢", "oieastbasiiielc")
+_DISGUISED = re.compile(r"[^\W\d_][0134578@$!|€£¢]|[0134578@$!|€£¢][^\W\d_]")
+_CLAUSE_END = re.compile(r"[.!?;:]+(?:\s|$)|[。！？；]|\n\s*\n")
 
 
 @lru_cache(maxsize=256)
@@ -66,7 +56,13 @@ def threat_in(text: str) -> str:
         return f"is longer than {MAX_SCANNED_CHARS:,} characters"
     if _has_invisible(text):
         return "holds invisible characters"
-    return next((why for reading in _decoded_forms(text) if (why := _find_threat(reading))), "")
+    for reading in readings(text):
+        if why := _find_threat(reading) or _find_turned_threat(reading):
+            return why
+        for turned in turned_readings(reading):
+            if why := _find_turned_threat(turned):
+                return why
+    return ""
 
 
 def fold_text(text: str) -> str:
@@ -76,41 +72,50 @@ def fold_text(text: str) -> str:
 
 
 def _has_invisible(text: str) -> bool:
-    rest = _IN_PLACE.sub("", text)
-    if _RIGHT_TO_LEFT.search(rest):
-        rest = _MARKS.sub("", rest)
-    return _INVISIBLE.search(rest) is not None
-
-
-def _decoded_forms(text: str) -> Iterator[str]:
-    """Yield the text, and its decoded forms, one step deep."""
-    yield text
-    for decoded in (
-        html.unescape(text),
-        unquote(text, errors="replace"),
-        _ESCAPES.sub(lambda found: chr(int(found[1] or found[2], 16)), text),
-    ):
-        if decoded != text:
-            yield decoded
-    hidden = [_text_of(_from_base64, found) for found in _BASE64.findall(text)]
-    hidden += [_text_of(bytes.fromhex, found) for found in _HEX.findall(text)]
-    if any(hidden):
-        yield "\n".join(filter(None, hidden))
+    # Marks of direction are common in text from right to left, and have no effect of their own there.
+    return has_unsafe_control(text) or has_hidden(_MARKS.sub("", text) if _RIGHT_TO_LEFT.search(text) else text)
 
 
 def _find_threat(text: str) -> str:
-    shapes, phrases, run_together = _tables()
     if re.search(LOUD, unicodedata.normalize("NFKC", text)):
         return POSES
+    if re.search(LOUD_LEAK, text):
+        return LEAKS
     plain = fold_text(text)
-    latin = plain.translate(_LOOKALIKES)
+    latin = plain.translate(LOOSE_TWINS)
     for form in dict.fromkeys((plain, latin)):
-        if why := _first_match(shapes, form) or _first_match(phrases, _words(form)):
+        if why := _first_match(_tables().shapes, form) or _first_match(_tables().phrases, _words(form)):
             return why
-    for form in dict.fromkeys(map(_letters, (plain, latin, latin.translate(_DIGITS)))):
-        for turned in (form, form[::-1], codecs.encode(form, "rot13")):
-            if why := _first_match(run_together, turned):
-                return why
+    for form in dict.fromkeys(map(_letters, (plain, latin))):
+        if why := _first_match(_tables().run_together, form):
+            return why
+    return _find_in_vocabulary(plain)
+
+
+def _find_turned_threat(text: str) -> str:
+    """Find a threat by its words alone: what is turned round has lost its shape."""
+    latin = fold_text(text).translate(LOOSE_TWINS)
+    if why := _first_match(_tables().phrases, _words(latin)) or _first_match(_tables().run_together, _letters(latin)):
+        return why
+    if why := _find_in_vocabulary(latin):
+        return why
+    if not _DISGUISED.search(latin):
+        return ""
+    plain = latin.translate(_DISGUISES)
+    return _first_match(_tables().disguised, _words(plain)) or _first_match(
+        _tables().disguised_together, _letters(plain)
+    )
+
+
+def _find_in_vocabulary(plain: str) -> str:
+    """Find a clause that holds a word of each group of a rule, near each other."""
+    for clause in _CLAUSE_END.split(plain):
+        words, letters = _words(clause), ""
+        for rule in _rules():
+            if not rule.spaced and not letters:
+                letters = _letters(clause)
+            if rule.matches(words if rule.spaced else letters):
+                return rule.why
     return ""
 
 
@@ -124,19 +129,6 @@ def _letters(text: str) -> str:
     return "".join(char for char in text if unicodedata.category(char)[0] in "LM")
 
 
-def _from_base64(coded: str) -> bytes:
-    stem = coded.rstrip("=").replace("-", "+").replace("_", "/")
-    return base64.b64decode(stem + "=" * (-len(stem) % 4), validate=True)
-
-
-def _text_of(decode: Callable[[str], bytes], coded: str) -> str:
-    """Decode; return the result if it is text, else an empty string."""
-    try:
-        return decode(coded).decode("utf-8")
-    except ValueError:  # not this encoding, or not UTF-8
-        return ""
-
-
 # --- pattern tables, compiled on first use ----------------------------------------------------------------------------
 
 Table = tuple[tuple[str, re.Pattern[str]], ...]
@@ -146,17 +138,90 @@ def _first_match(table: Table, text: str) -> str:
     return next((why for why, pattern in table if pattern.search(text)), "")
 
 
-def _compile_tables(*tables: Mapping[str, Sequence[str]]) -> Table:
-    """Compile patterns for folded text."""
+def _compile_tables(*tables: Mapping[str, Sequence[str]], disguised: bool = False) -> Table:
+    """Compile patterns for folded text; with `disguised`, for text without `l`."""
     return tuple(
-        (why, re.compile(fold_text("|".join(patterns)), re.MULTILINE))
+        (why, re.compile(pattern.replace("l", "i") if disguised else pattern, re.MULTILINE))
         for table in tables
         for why, patterns in table.items()
+        for pattern in [fold_text("|".join(patterns))]
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """Shapes; phrases; phrases that are recognized without blanks between words; both for disguised letters."""
+
+    shapes: Table
+    phrases: Table
+    run_together: Table
+    disguised: Table
+    disguised_together: Table
+
+
 @cache
-def _tables() -> tuple[Table, Table, Table]:
-    """Compile the shapes, the phrases, and those phrases that can be recognized without blanks between words."""
-    long = {why: [phrase.replace(" ", "").replace(r"\b", "") for phrase in PHRASES[why]] for why in (OVERRIDES, PROMPT)}
-    return _compile_tables(SHAPES), _compile_tables(PHRASES), _compile_tables(long, UNSPACED)
+def _tables() -> _Tables:
+    long = {
+        why: [phrase.replace(" ", "").replace(r"\b", "") for phrase in PHRASES[why]]
+        for why in (OVERRIDES, PROMPT, PERSONA, HIDES)
+    }
+    return _Tables(
+        _compile_tables(SHAPES),
+        _compile_tables(PHRASES),
+        _compile_tables(long, UNSPACED),
+        _compile_tables(PHRASES, disguised=True),
+        _compile_tables(long, disguised=True),
+    )
+
+
+# --- rules of words, by language --------------------------------------------------------------------------------------
+
+_AWAY = "https|, http|, www|, mailto|"
+_SPACED_REACH, _UNSPACED_REACH = 60, 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Matches where a word of each group is near a word of the first group."""
+
+    why: str
+    groups: tuple[re.Pattern[str], ...]
+    spaced: bool
+
+    def matches(self, text: str) -> bool:
+        reach = _SPACED_REACH if self.spaced else _UNSPACED_REACH
+        first, *others = self.groups
+        return any(
+            all(other.search(text, max(0, found.start() - reach), found.end() + reach) for other in others)
+            for found in first.finditer(text)
+        )
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    return tuple(
+        _Rule(why, tuple(_compile_words(words, language.spaced) for words in groups), language.spaced)
+        for language in VOCABULARIES.values()
+        for why, groups in _word_groups(language)
+        if all(groups)
+    )
+
+
+def _word_groups(words: Vocabulary) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield OVERRIDES, (words.drop, words.orders, words.before)
+    yield OVERRIDES, (words.follow, words.orders, words.no)
+    yield PROMPT, (words.prompt, words.show)
+    yield PROMPT, (words.show, words.orders, words.inner)
+    yield PERSONA, (words.free, words.you)
+    yield LEAKS, (words.keys, words.send, _AWAY if words.spaced else "http, www")
+    yield HIDES, (words.hush, words.user)
+    yield HIDES, (words.user, words.say, words.no)
+
+
+def _compile_words(words: str, spaced: bool) -> re.Pattern[str]:
+    stems = [re.escape(fold_text(stem)) for stem in words.split(", ")]
+    if not spaced:
+        return re.compile("|".join(stems))
+    # Where a text divides words, a stem begins one; `|` ends it, and a blank stands for up to two words between.
+    each = (stem.replace(r"\|", " ").replace(r"\ ", r"[^ ]* (?:[^ ]+ ){0,2}") for stem in stems)
+    return re.compile(rf"(?<![^ ])(?:{'|'.join(each)})")
