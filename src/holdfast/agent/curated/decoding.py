@@ -31,7 +31,9 @@ _HEX = re.compile(r"(?<![0-9a-zA-Z])(?:(?:0x)?[0-9a-fA-F]{2}[\s:,;-]{0,2}){8,}+"
 _DECIMALS = re.compile(r"(?<!\d)(?:\d{2,3}[\s,;]{1,2}){8,}+\d{0,3}")
 _BITS = re.compile(r"(?:[01]{8}[\s,]{0,2}){6,}+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_BASE64_IN_PIECES = re.compile(r"(?:[A-Za-z0-9+/_-]{4,}={0,2}\s{1,2}){3,}+(?:[A-Za-z0-9+/_-]{1,}={0,2})?")
+_BASE64_IN_PIECES = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9+/_-]{4,}+={0,2}\s{1,2}){3,}+(?:[A-Za-z0-9+/_-]++={0,2})?"
+)
 _BASE32 = re.compile(r"[A-Z2-7]{16,}={0,6}")
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"

@@ -220,9 +220,10 @@ _LOADED = (
 )
 _REMOTE = r"(?:https?:)?//[^\s)\"']{0,300}?"
 _DATA = (
-    r"(?:(?:the |all )?(?:users?(?:'s)? |base64[_ ]of[_ ]|url[- ]encoded |last |full |whole |entire |summary[_ ]of[_ ](?:the[_ ])?)?"
-    r"(?:conversation|chat|history|transcript|answer|question|password|secrets?|memory|memories|system[_ ]?prompt|prompt"
-    r"|api[_ -]?keys?|user[_ ]?(?:data|name|message|input)|e-?mail(?: address)?|messages?|credentials|name\b))"
+    r"(?:(?:the |all )?(?:users?(?:'s)? |base64[_ ]of[_ ]|url[- ]encoded |last |full |whole |entire "
+    r"|summary[_ ]of[_ ](?:the[_ ])?)?(?:conversation|chat|history|transcript|answer|question|password|secrets?"
+    r"|memory|memories|system[_ ]?prompt|prompt|api[_ -]?keys?|user[_ ]?(?:data|name|message|input)"
+    r"|e-?mail(?: address)?|messages?|credentials|name\b))"
 )
 _NETWORK = (
     r"(?:curl|wget|nc|ncat|netcat|scp|invoke-webrequest|requests\.(?:post|get|put)|fetch\s{0,4}\(|urlopen\s{0,4}\()"

@@ -45,6 +45,7 @@ _APOSTROPHES = re.compile(r"(?<=\w)['’`´](?=\w)")
 # A digit or sign stands for a letter where it is next to one. `l` and `i` are one letter here: both are written as 1.
 _DISGUISES = str.maketrans("0134578@$!|l€£¢", "oieastbasiiielc")
 _DISGUISED = re.compile(r"[^\W\d_][0134578@$!|€£¢]|[0134578@$!|€£¢][^\W\d_]")
+_UNSPACED_SCRIPT = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 _CLAUSE_END = re.compile(r"[.!?;:]+(?:\s|$)|[。！？；]|\n\s*\n")
 
 
@@ -57,7 +58,7 @@ def threat_in(text: str) -> str:
     if _has_invisible(text):
         return "holds invisible characters"
     for reading in readings(text):
-        if why := _find_threat(reading) or _find_turned_threat(reading):
+        if why := _find_threat(reading) or _find_disguised_threat(reading):
             return why
         for turned in turned_readings(reading):
             if why := _find_turned_threat(turned):
@@ -95,10 +96,17 @@ def _find_threat(text: str) -> str:
 def _find_turned_threat(text: str) -> str:
     """Find a threat by its words alone: what is turned round has lost its shape."""
     latin = fold_text(text).translate(LOOSE_TWINS)
-    if why := _first_match(_tables().phrases, _words(latin)) or _first_match(_tables().run_together, _letters(latin)):
-        return why
-    if why := _find_in_vocabulary(latin):
-        return why
+    return (
+        _first_match(_tables().phrases, _words(latin))
+        or _first_match(_tables().run_together, _letters(latin))
+        or _find_in_vocabulary(latin)
+        or _find_disguised_threat(text)
+    )
+
+
+def _find_disguised_threat(text: str) -> str:
+    """Find a threat in which digits and signs stand for letters."""
+    latin = fold_text(text).translate(LOOSE_TWINS)
     if not _DISGUISED.search(latin):
         return ""
     plain = latin.translate(_DISGUISES)
@@ -109,13 +117,19 @@ def _find_turned_threat(text: str) -> str:
 
 def _find_in_vocabulary(plain: str) -> str:
     """Find a clause that holds a word of each group of a rule, near each other."""
+    unspaced = _UNSPACED_SCRIPT.search(plain) is not None
     for clause in _CLAUSE_END.split(plain):
-        words, letters = _words(clause), ""
-        for rule in _rules():
-            if not rule.spaced and not letters:
-                letters = _letters(clause)
-            if rule.matches(words if rule.spaced else letters):
-                return rule.why
+        words = _words(clause)
+        # The first letters of its words tell which languages a clause may be in; for most notes, none.
+        named = {at for word in words.split() for at in _languages_by_prefix().get(word[:_PREFIX_CHARS], ())}
+        for at in sorted(named):
+            if why := next((rule.why for rule in _rules()[at] if rule.matches(words)), ""):
+                return why
+        if unspaced:
+            letters = _letters(clause)
+            rules = (rule for group in _rules() for rule in group if not rule.spaced)
+            if why := next((rule.why for rule in rules if rule.matches(letters)), ""):
+                return why
     return ""
 
 
@@ -178,6 +192,8 @@ def _tables() -> _Tables:
 
 _AWAY = "https|, http|, www|, mailto|"
 _SPACED_REACH, _UNSPACED_REACH = 60, 24
+# No stem of a first group is shorter.
+_PREFIX_CHARS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,24 +214,40 @@ class _Rule:
 
 
 @cache
-def _rules() -> tuple[_Rule, ...]:
+def _rules() -> tuple[tuple[_Rule, ...], ...]:
+    """Compile the rules of each language. The first group of a rule is the one with the rarest words."""
     return tuple(
-        _Rule(why, tuple(_compile_words(words, language.spaced) for words in groups), language.spaced)
+        tuple(
+            _Rule(why, tuple(_compile_words(words, language.spaced) for words in groups), language.spaced)
+            for why, groups in _word_groups(language)
+        )
         for language in VOCABULARIES.values()
-        for why, groups in _word_groups(language)
-        if all(groups)
     )
 
 
+@cache
+def _languages_by_prefix() -> Mapping[str, Sequence[int]]:
+    """Index the spaced languages by how the words of each rule's first group begin."""
+    index: dict[str, list[int]] = {}
+    for at, language in enumerate(VOCABULARIES.values()):
+        firsts = {groups[0] for _, groups in _word_groups(language)} if language.spaced else set()
+        for stem in {stem for words in firsts for stem in words.split(", ")}:
+            index.setdefault(fold_text(stem).split()[0].rstrip("|")[:_PREFIX_CHARS], []).append(at)
+    return index
+
+
 def _word_groups(words: Vocabulary) -> Iterator[tuple[str, tuple[str, ...]]]:
-    yield OVERRIDES, (words.drop, words.orders, words.before)
-    yield OVERRIDES, (words.follow, words.orders, words.no)
-    yield PROMPT, (words.prompt, words.show)
-    yield PROMPT, (words.show, words.orders, words.inner)
-    yield PERSONA, (words.free, words.you)
-    yield LEAKS, (words.keys, words.send, _AWAY if words.spaced else "http, www")
-    yield HIDES, (words.hush, words.user)
-    yield HIDES, (words.user, words.say, words.no)
+    rules = (
+        (OVERRIDES, (words.orders, words.drop, words.before)),
+        (OVERRIDES, (words.orders, words.follow, words.no)),
+        (PROMPT, (words.prompt, words.show)),
+        (PROMPT, (words.orders, words.show, words.inner)),
+        (PERSONA, (words.free, words.you)),
+        (LEAKS, (words.keys, words.send, _AWAY if words.spaced else "http, www")),
+        (HIDES, (words.user, words.hush)),
+        (HIDES, (words.user, words.say, words.no)),
+    )
+    yield from (rule for rule in rules if all(rule[1]))
 
 
 def _compile_words(words: str, spaced: bool) -> re.Pattern[str]:

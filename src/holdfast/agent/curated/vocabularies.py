@@ -32,10 +32,22 @@ class Vocabulary:
 
 
 VOCABULARIES = {
-    # The patterns have more of English; this is for texts that have lost the order of their words.
+    # The patterns have more of English; this is for other orders of the words.
     "English": Vocabulary(
+        drop="disregard|, neglect|, set aside, throw away, overrule|, forget|, ignore|",
+        orders="instructions|, directives|, guidelines|",
+        before="you received, you got, you were, your previous, your earlier, your prior, your old, your original, all previous, all prior, all earlier, system|",
+        prompt="system prompt, system message|, initial prompt, hidden prompt",
+        show="reveal|, disclose|, leak|, divulge|, expose|, recite|, quote your",
+        inner="hidden|, secret|, internal|, confidential|",
+        free="without any restrictions, without restrictions, no restrictions, without any rules, no rules at all, without any limits",
+        you="you are|, you re|, answer as, act as, pretend|, respond as, behave as",
         send="send|, post|, upload|, forward|, email|, mail|, transmit|, leak|, exfiltrate|, submit|",
-        keys="password|, passwords|, api key, credentials|, private key, ssh key, access key",
+        keys="password|, passwords|, api key, credentials|, private key, ssh key, access key, secret key",
+        hush="hide|, conceal|, withhold|",
+        say="tell|, mention|, inform|, notify|, reveal|, admit|",
+        no="never|, dont|, do not|, without|",
+        user="the user|, the human|, the operator|",
     ),
     "German": Vocabulary(
         drop="ignorier, vergiss|, vergesst|, vergessen sie, missacht, verwirf|, verwerfe, übergeh, streich, lösch",
