@@ -73,8 +73,13 @@ def turned_readings(text: str) -> Iterator[str]:
     """Yield the text backwards, put together from pieces, and with its alphabet shifted back."""
     if len(text) > _MOST_TURNED_CHARS:
         return
-    words = text.split()
-    forms = [text[::-1], " ".join(word[::-1] for word in words), " ".join(words[::-1]), join_pieces(text)]
+    lines = [line.split() for line in text.splitlines()]
+    forms = [
+        text[::-1],
+        "\n".join(" ".join(word[::-1] for word in words) for words in lines),
+        "\n".join(" ".join(words[::-1]) for words in lines),
+        join_pieces(text),
+    ]
     forms += _unshifted(text)
     yield from (form for form in dict.fromkeys(forms) if form != text)
 

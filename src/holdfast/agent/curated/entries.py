@@ -14,6 +14,7 @@ from enum import StrEnum
 from holdfast.agent.curated.threats import MAX_SCANNED_CHARS, threat_in
 from holdfast.agent.texts import shorten
 from holdfast.domain.checks import checked_text
+from holdfast.domain.visible_text import remove_hidden
 from holdfast.errors import InvalidInput, InvalidText
 
 DELIMITER = "\n§\n"
@@ -114,15 +115,20 @@ def _find_combined_threats(entries: Sequence[str]) -> dict[int, str]:
     clear = {at: entry for at, entry in enumerate(entries) if not threat_in(entry)}
     text = "\n".join(clear.values())
     starts = range(0, len(text), _LOOK_CHARS - 2 * _BORDER_CHARS)
-    if len(clear) < 2 or not any(threat_in(text[start : start + _LOOK_CHARS]) for start in starts):
+    if len(clear) < 2 or not any(_threat_in_piece(text[start : start + _LOOK_CHARS]) for start in starts):
         return {}
     found, preceding = {}, ""
     for at, entry in clear.items():
-        if preceding and (why := threat_in(f"{preceding[-_BORDER_CHARS:]}\n{entry[:_BORDER_CHARS]}")):
+        if preceding and (why := _threat_in_piece(f"{preceding[-_BORDER_CHARS:]}\n{entry[:_BORDER_CHARS]}")):
             found[at] = why
         else:
             preceding = f"{preceding[-_BORDER_CHARS:]}\n{entry}".strip()
     return found
+
+
+def _threat_in_piece(text: str) -> str:
+    """Scan a piece of harmless entries. A cut may have divided a sequence of emoji: what is left of it is no threat."""
+    return threat_in(remove_hidden(text))
 
 
 def apply_change(entries: Entries, change: Change) -> tuple[Entries, str]:

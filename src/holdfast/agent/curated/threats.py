@@ -46,7 +46,7 @@ _APOSTROPHES = re.compile(r"(?<=\w)['’`´](?=\w)")
 _DISGUISES = str.maketrans("0134578@$!|l€£¢", "oieastbasiiielc")
 _DISGUISED = re.compile(r"[^\W\d_][0134578@$!|€£¢]|[0134578@$!|€£¢][^\W\d_]")
 _UNSPACED_SCRIPT = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
-_CLAUSE_END = re.compile(r"[.!?;:]+(?:\s|$)|[。！？；]|\n\s*\n")
+_CLAUSE_END = re.compile(r"[.!?;:]+(?:\s|$)|[。！？；]|\n")
 
 
 @lru_cache(maxsize=256)
