@@ -89,7 +89,7 @@ def _read_table(table: str) -> dict[int, str]:
 
 LATIN_TWINS: Mapping[int, str] = _read_table(_TWINS)
 # Letters that are like Latin ones in part or in sound, and framed letters: enough for a disguise, not for an identity.
-LOOSE_TWINS: Mapping[int, str] = {
+LOOSE_TWINS: Mapping[int, str | int] = {
     **LATIN_TWINS,
     **str.maketrans(
         "вкмнтгпӏαεικνορτυωχγηđøռոօսցᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢłɡɑ",

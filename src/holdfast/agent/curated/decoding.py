@@ -80,7 +80,7 @@ def turned_readings(text: str) -> Iterator[str]:
         "\n".join(" ".join(words[::-1]) for words in lines),
         join_pieces(text),
     ]
-    forms += _unshifted(text)
+    forms += _shift_back(text)
     yield from (form for form in dict.fromkeys(forms) if form != text)
 
 
@@ -170,7 +170,7 @@ _MARKS = tuple(
 )
 
 
-def _unshifted(text: str) -> Iterator[str]:
+def _shift_back(text: str) -> Iterator[str]:
     """Yield the text with its alphabet shifted back, or turned round and shifted, where a signature is found."""
     letters = re.sub("[^a-z]", "", text.lower())
     steps = _steps(letters)

@@ -45,6 +45,10 @@ class UserContract:
         assert list(await store.read(SPACE, lambda r: r.users.page(None, 10))) == ordered
         assert list(await store.read(SPACE, lambda r: r.users.page("a b", 2))) == ordered[3:5]
         assert list(await store.read(SPACE, lambda r: r.users.page("你好", 2))) == []
+        assert sorted(await store.read(SPACE, lambda r: r.users.names(ActorKind.USER))) == [user.id for user in ordered]
+        latest = await store.read(SPACE, lambda r: r.users.names(ActorKind.USER, users[3].created_at))
+        assert sorted(latest) == sorted(user.id for user in users[3:])
+        assert not await store.read(SPACE, lambda r: r.users.names(ActorKind.AGENT))
 
     @scenario
     async def test_operators_with_a_key_from_a_caller_without_a_credential_are_listed(self, store: Store) -> None:
@@ -81,6 +85,7 @@ class UserContract:
             assert await store.read(grant, lambda r: r.users.find("ana")) is None
             assert await store.read(grant, lambda r: r.users.find_by_key(key_digest("k"))) is None
             assert list(await store.read(grant, lambda r: r.users.page(None, 10))) == []
+            assert not await store.read(grant, lambda r: r.users.names(ActorKind.USER))
             with pytest.raises(AccessDenied):
                 await store.write(grant, lambda t: t.users.put(replace(theirs), key_digest("stolen")))
         assert await store.read(EVERYTHING, lambda r: r.users.find_by_key(key_digest("k"))) == theirs
