@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.domain.access import Grant
+from holdfast.domain.access import ActorKind, Grant
 from holdfast.domain.costs import CostGroup
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.forgetting import ForgetTarget
@@ -193,6 +193,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "users.find_by_key": (lambda r, w: r.users.find_by_key(b"canary"), NEVER),
     "users.page": (lambda r, w: r.users.page(None, 10), NEVER),
     "users.unproven_operators": (lambda r, w: r.users.unproven_operators(), NEVER),
+    "users.names": (lambda r, w: r.users.names(ActorKind.USER), NEVER),
     "resources.find": (lambda r, w: r.resources.find(CANARY), NEVER),
     "resources.find_file": (lambda r, w: r.resources.find_file(ANA, "00", None), NEVER),
     "resources.chunks": (lambda r, w: None, NEVER),  # only memories have chunks
