@@ -19,6 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import (
     CoreConfig,
     CoreSchema,
+    ErrorDetails,
     PydanticSerializationError,
     SchemaSerializer,
     SchemaValidator,
@@ -80,8 +81,8 @@ class JsonCodec:
         try:
             return self._validator.validate_json(body, strict=self._closed)
         except ValidationError as error:
-            found = error.errors(include_input=False, include_url=False, include_context=False)
-        raise InvalidInput(field_path(found[0]["loc"]), _problem(found[0]["type"], found[0]["msg"]))
+            found = error.errors(include_input=False, include_url=False)[0]
+        raise InvalidInput(field_path(found["loc"]), _problem(found))
 
 
 def _apply_rules(schema: Any, *, closed: bool) -> Any:
@@ -91,9 +92,13 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
     if not isinstance(schema, dict):
         return schema
     result = {name: _apply_rules(part, closed=closed) for name, part in schema.items()}
-    if closed and result.get("type") in _OF_MANY:
-        # Only the first error is reported; finding the others would waste time.
-        result["fail_fast"] = True
+    if result.get("type") in _OF_MANY:
+        if closed:
+            # Only the first error is reported; finding the others would waste time.
+            result["fail_fast"] = True
+        else:
+            # Limits are for requests: an answer of a newer server may have more.
+            result.pop("max_length", None)
     match result.get("type"):
         case "datetime":
             aware = core_schema.datetime_schema(tz_constraint="aware", microseconds_precision="error")
@@ -292,6 +297,8 @@ PROBLEMS = {
 }
 
 
-def _problem(kind: str, message: str) -> str:
-    found = PROBLEMS.get(kind, message.removeprefix("Value error, "))
+def _problem(issue: ErrorDetails) -> str:
+    if issue["type"] == "too_long":
+        return f"has too many items; at most {issue['ctx']['max_length']:,} are allowed in one call"
+    found = PROBLEMS.get(issue["type"], issue["msg"].removeprefix("Value error, "))
     return f"{found[:1].lower()}{found[1:]}"

@@ -15,12 +15,16 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from holdfast.control.json_views import SCOPE_NAMES
-from holdfast.control.validation import MAX_NAME_CHARS, MAX_TYPE_CHARS
-from holdfast.domain.arguments import Argument, Rule
+from holdfast.control.validation import Scalar
+from holdfast.domain.arguments import Argument, Rule, unwrap_type
 from holdfast.domain.bindings import KEY_PATTERN, MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
+    MAX_FIELDS,
+    MAX_NAME_CHARS,
+    MAX_OBJECT_FIELDS,
     MAX_SUMMARY_CHARS,
+    MAX_TYPE_CHARS,
     HookKind,
     NewRecord,
     RecordHandle,
@@ -28,12 +32,8 @@ from holdfast.domain.contract import (
     SourcePayload,
     SourceRef,
 )
-from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.runtime.verb_entry import Reach, VerbEntry
-
-MAX_FIELDS = 100
-MAX_METADATA = 32
 
 # The JSON names of our fields, for errors.
 _NAMES: Mapping[str, str] = {
@@ -47,12 +47,12 @@ _OF_SEVERAL = re.compile(r"handles\[(\d+)\]\.record_id")
 
 Part = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARS, pattern=KEY_PATTERN)]
-RecordId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
-Scalar = str | int | float | bool
-Filter = Annotated[dict[Part, Scalar], Field(max_length=MAX_METADATA)]
-Metadata = Annotated[dict[Part, Any], Field(max_length=MAX_METADATA)]
-Config = Annotated[dict[Part, Any], Field(max_length=MAX_FIELDS)]
-Hooks = dict[Annotated[HookKind, Field(strict=False)], bool]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
+RecordId = Name
+Filter = Annotated[dict[Name, Scalar], Field(max_length=MAX_FIELDS)]
+Metadata = Annotated[dict[Name, Any], Field(max_length=MAX_FIELDS)]
+Config = Metadata
+Hooks = Annotated[dict[Annotated[HookKind, Field(strict=False)], bool], Field(max_length=len(HookKind))]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
 
 
@@ -111,7 +111,7 @@ class SourceRequest(RequestModel):
     document_key: RecordId | None = None
     run_id: RecordId | None = None
     activity_id: RecordId | None = None
-    external_ref: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)] | None = None
+    external_ref: RecordId | None = None
 
 
 class PayloadRequest(RequestModel):
@@ -120,7 +120,7 @@ class PayloadRequest(RequestModel):
     text: Content | None = None
     mime_type: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TYPE_CHARS)] | None = None
     metadata: Metadata = Field(default_factory=dict)
-    object: dict[str, Any] | None = None
+    object: Annotated[dict[Name, Any], Field(max_length=MAX_OBJECT_FIELDS)] | None = None
 
 
 class RecordRequest(RequestModel):
@@ -181,7 +181,10 @@ def _with_limits(kind: Any, rule: Rule | None) -> Any:
         return _JSON_TYPES[kind]
     limits = {} if rule is None else rule.limits
     if get_origin(kind) in (tuple, frozenset):
-        return Annotated[list[_with_limits(get_args(kind)[0], None)], Field(**limits)]  # type: ignore[misc]
+        about: list[Any] = []
+        item, _ = unwrap_type(get_args(kind)[0], about)
+        items = _with_limits(item, next((part for part in about if isinstance(part, Rule)), None))
+        return Annotated[list[items], Field(**limits)]  # type: ignore[valid-type]
     if not limits:
         return kind
     return Annotated[kind, StringConstraints(**limits) if kind is str else Field(**limits)]
