@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control.validation import Scalar
-from holdfast.domain.arguments import Argument, Rule, unwrap_type
+from holdfast.domain.arguments import Argument, Rule
 from holdfast.domain.bindings import KEY_PATTERN, MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
@@ -173,18 +173,15 @@ def request_field(argument: Argument, explained: str | None = None) -> tuple[Any
 
 def json_type_of(argument: Argument) -> Any:
     """Return the type of an argument in JSON, with its limits."""
-    return _JSON_OBJECTS.get(argument.name) or _with_limits(argument.type, argument.rule)
+    return _JSON_OBJECTS.get(argument.name) or _with_limits(argument.type, argument.rule, argument.item_rule)
 
 
-def _with_limits(kind: Any, rule: Rule | None) -> Any:
+def _with_limits(kind: Any, rule: Rule | None, item_rule: Rule | None = None) -> Any:
     if kind in _JSON_TYPES:
         return _JSON_TYPES[kind]
     limits = {} if rule is None else rule.limits
     if get_origin(kind) in (tuple, frozenset):
-        about: list[Any] = []
-        item, _ = unwrap_type(get_args(kind)[0], about)
-        items = _with_limits(item, next((part for part in about if isinstance(part, Rule)), None))
-        return Annotated[list[items], Field(**limits)]  # type: ignore[valid-type]
+        return Annotated[list[_with_limits(get_args(kind)[0], item_rule)], Field(**limits)]  # type: ignore[misc]
     if not limits:
         return kind
     return Annotated[kind, StringConstraints(**limits) if kind is str else Field(**limits)]

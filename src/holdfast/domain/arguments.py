@@ -142,13 +142,12 @@ class Argument:
     optional: bool
     required: bool
     default: Any = None
+    item_rule: Rule | None = None
 
     @property
     def item(self) -> Any:
         """The type of the items of a collection; None if it is not one."""
-        if get_origin(self.type) not in (frozenset, tuple):
-            return None
-        return unwrap_type(get_args(self.type)[0], [])[0]
+        return get_args(self.type)[0] if get_origin(self.type) in (frozenset, tuple) else None
 
     def value_in(self, request: object) -> Any:
         """Return the argument's value; the error names a group that is no dataclass."""
@@ -163,7 +162,7 @@ class Argument:
 @cache
 def arguments_of(request: Any, path: tuple[str, ...] = ()) -> tuple[Argument, ...]:
     """Return the arguments of a request, in the order of its fields. Its scope is not one of them."""
-    hints = get_type_hints(request, include_extras=True)
+    hints, plain = get_type_hints(request, include_extras=True), get_type_hints(request)
     found: list[Argument] = []
     for each in fields(request):
         if each.name == "scope":
@@ -178,12 +177,13 @@ def arguments_of(request: Any, path: tuple[str, ...] = ()) -> tuple[Argument, ..
             Argument(
                 each.name,
                 (*path, each.name),
-                kind,
+                unwrap_type(plain[each.name], [])[0],
                 next((part for part in about if isinstance(part, str)), ""),
                 _rule_among(about),
                 optional,
                 required=given is MISSING,
                 default=None if given is MISSING else given,
+                item_rule=_item_rule(kind),
             )
         )
     return tuple(found)
@@ -217,7 +217,7 @@ def _checks(request: Any) -> tuple[tuple[str, Callable[[Any], Any], bool, Check]
     """Return the name, reader and check of each argument that has a check, prepared once for all calls."""
     found = []
     for each in arguments_of(request):
-        check = _check_of(each.type, each.rule)
+        check = _check_of(each.type, each.rule, each.item_rule)
         if check is not None:
             read = each.value_in if len(each.path) > 1 else attrgetter(each.name)
             found.append((each.name, read, each.optional, check))
@@ -228,13 +228,18 @@ def _rule_among(about: Iterable[Any]) -> Rule | None:
     return next((part for part in about if isinstance(part, Rule)), None)
 
 
-def _check_of(kind: Any, rule: Rule | None = None) -> Check | None:
+def _item_rule(kind: Any) -> Rule | None:
+    about: list[Any] = []
+    if get_origin(kind) in (frozenset, tuple):
+        unwrap_type(get_args(kind)[0], about)
+    return _rule_among(about)
+
+
+def _check_of(kind: Any, rule: Rule | None = None, item_rule: Rule | None = None) -> Check | None:
     """Return the check of a value. A rule of a collection checks the collection itself; then follow its items."""
     if get_origin(kind) in (frozenset, tuple):
-        about: list[Any] = []
-        item, _ = unwrap_type(get_args(kind)[0], about)
         whole = None if rule is None else rule.check
-        return partial(_check_items, get_origin(kind), whole, _check_of(item, _rule_among(about)))
+        return partial(_check_items, get_origin(kind), whole, _check_of(get_args(kind)[0], item_rule))
     if rule is not None:
         return rule.check
     if kind is datetime:
