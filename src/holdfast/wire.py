@@ -8,8 +8,8 @@ a response, from a newer server, are ignored. Errors keep their class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -61,6 +61,11 @@ class JsonCodec:
         return schema
 
     @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names of all fields of the type and of the types in it."""
+        return frozenset(_field_names(self.schema))
+
+    @cached_property
     def _validator(self) -> SchemaValidator:
         return SchemaValidator(self.schema, _WRITTEN)
 
@@ -82,7 +87,14 @@ class JsonCodec:
             return self._validator.validate_json(body, strict=self._closed)
         except ValidationError as error:
             found = error.errors(include_input=False, include_url=False)[0]
-        raise InvalidInput(field_path(found["loc"]), _problem(found))
+        if found["type"] == "unexpected_keyword_argument":
+            raise InvalidInput(field_path(found["loc"][:-1], self._names), self._unknown_field(found["loc"]))
+        raise InvalidInput(field_path(found["loc"], self._names), _problem(found))
+
+    def _unknown_field(self, loc: Sequence[int | str]) -> str:
+        """Say which fields there are. The unknown one is not named, since it may be a key."""
+        known = f"known are {', '.join(each.name for each in fields(self._kind))}" if len(loc) == 1 else "leave it out"
+        return f"has an unknown field; {known}"
 
 
 def _apply_rules(schema: Any, *, closed: bool) -> Any:
@@ -110,6 +122,18 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
             unknown = "forbid" if closed else "ignore"
             result["config"] = {**result.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
     return result
+
+
+def _field_names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if schema.get("type") == "dataclass-field":
+            yield schema["name"]
+        for name, part in schema.items():
+            if name != "metadata":
+                yield from _field_names(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _field_names(part)
 
 
 def _to_utc(moment: datetime) -> datetime:
@@ -266,19 +290,20 @@ def decode_error(body: bytes) -> HoldfastError | None:
         return None
 
 
-def field_path(loc: Sequence[int | str]) -> str:
-    """Format a location such as `messages[0].timestamp`."""
+def field_path(loc: Sequence[int | str], known: Container[str]) -> str:
+    """Format a location such as `messages[0].timestamp`. A name that is not ours is quoted: `metadata['colour']`."""
     path = ""
     for part in loc:
         if isinstance(part, int):
             path += f"[{part}]"
+        elif part in known:
+            path += f"{'.' if path else ''}{part}"
         else:
-            path += f"{'.' if path else ''}{part:.{_NAMED_CHARS}}"
+            path += f"[{part!r:.{_NAMED_CHARS}}]"
     return path or "request"
 
 
 PROBLEMS = {
-    "unexpected_keyword_argument": "is not a field of this request; leave it out",
     "missing": "is missing",
     "json_invalid": "is not valid JSON; check its syntax",
     "timezone_aware": "needs an offset from UTC, such as 2026-11-15T09:30:00Z",

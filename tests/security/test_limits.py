@@ -103,13 +103,13 @@ def test_every_object_of_our_own_requests_is_closed() -> None:
 REQUESTS, _, DEFINITIONS = openapi_definitions("#/{model}")
 
 
-def example(schema: Schema) -> Any:
+def example(schema: Schema, definitions: Schema = DEFINITIONS) -> Any:
     """Return the smallest valid value of a schema."""
     if name := schema.get("$ref", "").rpartition("/")[2]:
-        return example(DEFINITIONS[name])
+        return example(definitions[name], definitions)
     for keyword in JOINED:
         if keyword in schema:
-            return example(schema[keyword][0])
+            return example(schema[keyword][0], definitions)
     if "enum" in schema:
         return schema["enum"][0]
     if "const" in schema:
@@ -122,9 +122,9 @@ def example(schema: Schema) -> Any:
         case "integer" | "number":
             return schema.get("minimum", 0)
         case "array":
-            return [example(schema["items"]) for _ in range(schema.get("minItems", 0))]
+            return [example(schema["items"], definitions) for _ in range(schema.get("minItems", 0))]
         case "object":
-            return {name: example(schema["properties"][name]) for name in schema.get("required", ())}
+            return {name: example(schema["properties"][name], definitions) for name in schema.get("required", ())}
     return None if schema["type"] == "null" else False
 
 
@@ -155,27 +155,40 @@ def at_limit(schema: Schema, beyond: int) -> Iterator[tuple[Any, int]]:
             yield {f"n{number}": example(schema["additionalProperties"]) for number in range(most + beyond)}, most
 
 
-def changed(value: Any, schema: Schema, path: tuple[str, ...], leaf: Any) -> Any:
+def changed(value: Any, schema: Schema, path: tuple[str, ...], leaf: Any, definitions: Schema = DEFINITIONS) -> Any:
     """Return an example with another value at a path."""
     if not path:
         return leaf
     name, *rest = path
     if ref := schema.get("$ref", "").rpartition("/")[2]:
-        return changed(value, DEFINITIONS[ref], path, leaf)
+        return changed(value, definitions[ref], path, leaf, definitions)
     for part in (each for keyword in JOINED for each in schema.get(keyword, ())):
-        if part.get("type") != "null":
-            return changed(value, part, path, leaf)
+        if leads(part, name, definitions):
+            return changed(value, part, path, leaf, definitions)
     if name == "[]":
-        return [changed(example(schema["items"]), schema["items"], tuple(rest), leaf)]
+        inner = schema["items"]
+        return [changed(example(inner, definitions), inner, tuple(rest), leaf, definitions)]
     inner = schema["properties"][name]
-    start = value.get(name, example(inner)) if isinstance(value, dict) else example(inner)
-    if start is None or not isinstance(start, dict | list):
-        start = example(inner)
-    return {**value, name: changed(start, inner, tuple(rest), leaf)}
+    start = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(start, dict | list):
+        start = example(inner, definitions)
+    return {**value, name: changed(start, inner, tuple(rest), leaf, definitions)}
+
+
+def leads(schema: Schema, name: str, definitions: Schema) -> bool:
+    """True if a part of that name is in the schema."""
+    if ref := schema.get("$ref", "").rpartition("/")[2]:
+        schema = definitions[ref]
+    inside = [each for keyword in JOINED for each in schema.get(keyword, ())]
+    return (
+        "items" in schema
+        if name == "[]"
+        else name in schema.get("properties", {}) or any(leads(each, name, definitions) for each in inside)
+    )
 
 
 # What an example needs besides its required fields, and the names of fields in errors, where they differ.
-NEEDS: Mapping[str, Mapping[str, Any]] = {
+NEEDS: Mapping[str, Schema] = {
     "add": {"scope": {"conversation": "c"}, "drafts": [{"text": "a"}]},
     "flush": {"scope": {"conversation": "c"}},
     "forget_preview": {"target": {"ids": ["a"]}},

@@ -70,6 +70,11 @@ class RequestModel(BaseModel):
         return data
 
 
+def field_names(model: type[BaseModel]) -> set[str]:
+    """Return the names of the fields of all requests derived from a model: the names that an error may repeat."""
+    return set(model.model_fields).union(*map(field_names, model.__subclasses__()))
+
+
 class ResponseModel(BaseModel):
     """A response."""
 

@@ -21,8 +21,10 @@ from holdfast.control.schemas import (
     Metadata,
     RecordId,
     RecordRequest,
+    RequestModel,
     ResponseModel,
     ScopedRequest,
+    field_names,
     json_name,
     request_field,
     request_model,
@@ -267,9 +269,12 @@ def _apply_fixed_scope(parts: dict[str, Any], fixed: Mapping[str, str]) -> dict[
 
 
 def _field_path(loc: tuple[int | str, ...]) -> str:
-    named = ""
+    named, known = "", field_names(RequestModel)
     for part in loc:
-        named += f"[{part}]" if isinstance(part, int) else f"{'.' if named else ''}{part:.60}"
+        if isinstance(part, int):
+            named += f"[{part}]"
+        else:
+            named += f"{'.' if named else ''}{part}" if part in known else f"[{part!r:.60}]"
     return named or "arguments"
 
 

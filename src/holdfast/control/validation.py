@@ -102,7 +102,7 @@ def check_filter(value: Any, field: str) -> None:
     """Require a metadata filter: scalar values by name."""
     check_data(value, field)
     for name, wanted in value.items():
-        place = f"{field}.{name:.40}"
+        place = f"{field}[{name!r:.40}]"
         if isinstance(wanted, str):
             checked_text(wanted, place, max_chars=MAX_VALUE_CHARS)
         elif not isinstance(wanted, int | float | bool):

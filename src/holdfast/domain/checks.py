@@ -90,9 +90,9 @@ def check_metadata(metadata: object) -> None:
     for key, value in metadata.items():
         checked_text(key, "metadata key", max_chars=MAX_METADATA_CHARS)
         if not isinstance(value, str):
-            raise InvalidInput(f"metadata.{key:.40}", f"expected text, got {type(value).__name__}")
+            raise InvalidInput(f"metadata[{key!r:.40}]", f"expected text, got {type(value).__name__}")
         if value.strip():
-            checked_text(value, f"metadata.{key:.40}", max_chars=MAX_METADATA_CHARS)
+            checked_text(value, f"metadata[{key!r:.40}]", max_chars=MAX_METADATA_CHARS)
 
 
 def checked_instance(value: object, kind: type[K], field: str = "request") -> K:

@@ -7,19 +7,22 @@ never repeats a value from the request: it may be a key.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from holdfast import errors
-from holdfast.control.schemas import json_name
+from holdfast.control.schemas import RequestModel, field_names, json_name
 from holdfast.domain.bindings import KEY_PATTERN
 from holdfast.domain.contract import CURSOR_PATTERN
 from holdfast.gateway.edge.problem_json import phrase, problem_body
+from holdfast.gateway.everos.schemas import EverosRequest
 from holdfast.wire import PROBLEMS, field_path
 
 log = logging.getLogger("holdfast.gateway")
@@ -99,13 +102,23 @@ async def _holdfast_error(request: Request, error: Exception) -> Response:
     if status in _PASSING:
         headers["Retry-After"] = str(RETRY_SECONDS)
     fields: list[dict[str, str]] = []
+    detail = withhold_quoted(detail)
     if isinstance(error, errors.InvalidInput):
-        field = _route_field(request.url.path, error.field)
-        detail, fields = f"{field}: {error.problem}", [{"field": field, "problem": error.problem}]
+        field, problem = _route_field(request.url.path, withhold_quoted(error.field)), withhold_quoted(error.problem)
+        detail, fields = f"{field}: {problem}", [{"field": field, "problem": problem}]
     elif error.field is not None and request.url.path.startswith(_COMPANIES):
         # Only these routes know bindings.
         fields = [{"field": error.field, "problem": detail}]
     return refusal(request, status, error.code, detail, headers, fields, error.operation_id)
+
+
+# A value in an error is quoted by `repr`: not after a letter, like an apostrophe. A long one is cut, with its end.
+_QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))""", re.DOTALL)
+
+
+def withhold_quoted(text: str) -> str:
+    """Withhold the values that an error quotes: the caller sent them, and they may be a key."""
+    return _QUOTED.sub("'…'", text)
 
 
 def _log_context(request: Request, error: errors.HoldfastError) -> str:
@@ -142,7 +155,8 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
         return refusal(request, 415, "unsupported_media_type", f"the Content-Type must be {expected}")
     if any(each["type"] == "json_invalid" for each in issues):
         return refusal(request, 400, "malformed_json", "the body is not valid JSON; check its syntax")
-    fields = [{"field": _format_location(each["loc"]), "problem": _problem(each)} for each in issues[:20]]
+    names = field_names(RequestModel) | field_names(EverosRequest)
+    fields = [{"field": _format_location(each, names), "problem": _problem(each)} for each in issues[:20]]
     first = fields[0]
     detail = f"{first['field']}: {first['problem']}"
     if len(issues) > 1:
@@ -159,13 +173,14 @@ def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str
     return "application/json" if whole_body and not sent.endswith("json") else None
 
 
-def _format_location(loc: Sequence[str | int]) -> str:
-    """Format a location such as `messages[0].timestamp`, as the caller wrote it."""
-    kinds = {"body", "query", "path", "header", "cookie"}
-    parts = loc[1:] if loc and loc[0] in kinds else loc
+def _format_location(issue: Mapping[str, Any], names: Container[str]) -> str:
+    """Format a location such as `messages[0].timestamp`, without names that are not ours."""
+    loc = issue["loc"][:-1] if issue["type"] == "extra_forbidden" else issue["loc"]
+    parameter = loc[:1] in (("query",), ("path",), ("header",), ("cookie",))
+    parts = [part for part in loc[1 if parameter or loc[:1] == ("body",) else 0 :] if part != _OF_A_NAME]
     if not parts:
         return str(loc[0]) if loc else "body"
-    return field_path([part for part in parts if part != _OF_A_NAME])
+    return withhold_quoted(field_path(parts, parts[:1] if parameter else names))
 
 
 _OF_A_NAME = "[key]"  # pydantic appends this if a mapping's key is invalid
@@ -175,7 +190,7 @@ _PATTERNS = {
 }
 _PROBLEMS = {
     **PROBLEMS,
-    "extra_forbidden": "is not a field of this request; leave it out",
+    "extra_forbidden": "has an unknown field; GET /openapi.json lists the fields of each request",
     "list_type": "expected a list",
     "model_attributes_type": "expected an object",
 }
@@ -207,7 +222,16 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     code, detail = _HTTP.get(error.status_code, (_code(error.status_code), str(error.detail)))
     if error.status_code == 400 and request.headers.get("content-type", "").lower().startswith(_FORMS):
         code, detail = "malformed_form", _FORM
-    return refusal(request, error.status_code, code, detail, dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods_of(request))
+    return refusal(request, error.status_code, code, detail, headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Return all methods of a path: the framework names those of one route only."""
+    matching = [each for each in request.app.state.table if each.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in matching for method in route.methods or ()})
 
 
 def _code(status: int) -> str:

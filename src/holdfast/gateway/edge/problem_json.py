@@ -45,6 +45,11 @@ def is_everos(path: str) -> bool:
     return any(path == prefix or path.startswith(prefix + "/") for prefix in _EVEROS)
 
 
+def _route_path(scope: MutableMapping[str, Any], path: str) -> str:
+    """The path of the route, or that of all if there is none: what was sent is not repeated."""
+    return getattr(scope.get("route"), "path", None) or next(each for each in _EVEROS if path.startswith(each))
+
+
 def problem_body(
     scope: MutableMapping[str, Any],
     status: int,
@@ -66,7 +71,7 @@ def problem_body(
                     "code": _EVEROS_CODES.get(status, code.upper()),
                     "message": detail,
                     "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "path": path,
+                    "path": _route_path(scope, path),
                 },
             }
         )
