@@ -325,6 +325,13 @@ def test_an_engine_that_does_not_route_keeps_to_its_own_store(
     runner.run(engine.close())
 
 
+def test_a_get_of_no_record_is_recorded_as_refused_wherever_it_is_served(front: Front) -> None:
+    front.bind()
+    with front.left() as rows, pytest.raises(NotFound):
+        front.runner.run(front.memory().get("k9", subject="ana"))
+    assert rows == [("get", "refused", "elsewhere")]
+
+
 def test_recall_and_remember_are_served_too(front: Front) -> None:
     front.bind()
     memory, run = front.memory(), front.runner.run

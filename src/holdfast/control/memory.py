@@ -368,8 +368,8 @@ def _resolve_handle(binding: Binding, handle: RecordHandle, field_name: str = "h
         return replace(handle, provider_key=binding.provider)
     if handle.provider_key != binding.provider:
         raise NotFound(
-            f"{field_name}: belongs to the provider {handle.provider_key!r:.80}, but the binding {binding.key!r} is"
-            f" served by {binding.provider!r:.80}; name the binding that returned it"
+            f"{field_name}: belongs to the provider {handle.provider_key!r:.80}, but the binding `{binding.key}` is"
+            f" served by `{binding.provider:.80}`; name the binding that returned it"
         )
     return handle
 

@@ -1,7 +1,8 @@
 """Maps errors to HTTP responses: `application/problem+json`, or EverOS's envelope under its prefix.
 
 One table maps error classes to statuses; a test checks that it covers every class, itself or by its parent. A problem
-never repeats a value from the request: it may be a key.
+never repeats a value or a name from the request: it may be a key. Errors quote such a value by its `repr`, and it is
+withheld here; a name that we know, such as that of a binding, is in backticks or in `public`.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def install(app: FastAPI) -> None:
 
 async def _holdfast_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.HoldfastError)
-    status, detail = status_of(error), str(error)
+    status, detail = status_of(error), withhold_quoted(str(error))
     if isinstance(error, errors.RevisionConflict) and "if-match" in request.headers:
         status = 412
     if status >= 500:
@@ -102,7 +103,6 @@ async def _holdfast_error(request: Request, error: Exception) -> Response:
     if status in _PASSING:
         headers["Retry-After"] = str(RETRY_SECONDS)
     fields: list[dict[str, str]] = []
-    detail = withhold_quoted(detail)
     if isinstance(error, errors.InvalidInput):
         field, problem = _route_field(request.url.path, withhold_quoted(error.field)), withhold_quoted(error.problem)
         detail, fields = f"{field}: {problem}", [{"field": field, "problem": problem}]

@@ -11,8 +11,7 @@ from holdfast.stores.sql.dialect import Database, Dialect, NewRows, insert_state
 
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 
-
-_ROWS = 100
+_ROWS = 100  # in one statement
 
 
 @cache
