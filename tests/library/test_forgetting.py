@@ -172,7 +172,7 @@ def test_a_conversation_that_only_others_have_is_not_forgotten_by_its_name(
     memory: Memory, known: dict[str, str], verb: str
 ) -> None:
     forget = getattr(memory, verb)
-    with pytest.raises(InvalidScope, match="'(talk|…)' belongs to one subject, `ana`: name it; nothing was") as one:
+    with pytest.raises(InvalidScope, match=r"'(talk|…)' belongs to one subject, `ana`: name it; nothing was") as one:
         forget(conversation="talk")
     assert one.value.field == "subject"
     with pytest.raises(InvalidScope, match="to one subject"):

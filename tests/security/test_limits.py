@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from holdfast.control.tools import tools
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft
 from holdfast.errors import InvalidInput
@@ -55,6 +56,8 @@ def places(schema: Schema, definitions: Schema, path: tuple[str, ...], seen: tup
 def is_bounded(schema: Schema) -> bool:
     if {"enum", "const", "$ref"} & schema.keys():
         return True
+    if isinstance(schema["type"], list):
+        return all(is_bounded({**schema, "type": kind}) for kind in schema["type"])
     match schema["type"]:
         case "string":
             return "maxLength" in schema or schema.get("format") == "date-time" or bool(OPEN & schema.keys())
@@ -91,6 +94,14 @@ def test_every_part_of_every_request_is_bounded() -> None:
     found = list(document_places())
     assert len(found) > 1_000
     assert [(route, place.path) for route, place in found if not is_bounded(place.schema)] == []
+
+
+def test_every_input_of_every_tool_is_bounded_and_closed() -> None:
+    for tool in tools():
+        found = list(places(tool.input_schema, tool.input_schema.get("$defs", {}), ()))
+        assert [each.path for each in found if not (is_bounded(each.schema) and is_closed(each.schema))] == [], (
+            tool.name
+        )
 
 
 def test_every_object_of_our_own_requests_is_closed() -> None:

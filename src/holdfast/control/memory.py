@@ -24,7 +24,6 @@ from holdfast.control.response_validation import (
     validator,
 )
 from holdfast.control.validation import (
-    MAX_NAME_CHARS,
     Handle,
     Handles,
     Hook,
@@ -43,6 +42,7 @@ from holdfast.domain.contract import (
     DEFAULT_PAGE,
     DEFAULT_TOP_K,
     MAX_CONTENT_CHARS,
+    MAX_NAME_CHARS,
     CaptureMode,
     CaptureRequest,
     CaptureResult,
