@@ -19,7 +19,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule, whole_number
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Key, Target, TargetKind
 from holdfast.domain.checks import check_enum, checked_flag
-from holdfast.domain.contract import Capabilities, Data, HookKind, check_data
+from holdfast.domain.contract import Capabilities, Config, HookKind, check_config
 from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
@@ -55,7 +55,6 @@ def _check_hooks(hooks: object, field_name: str) -> None:
 
 
 ProviderKey = Annotated[str, text_rule(MAX_PROVIDER_CHARS, "PROVIDER"), "The key of the provider, such as local."]
-Config = Data
 Hooks = Annotated[Mapping[HookKind, bool], Rule(_check_hooks, "KIND=on|off", max_length=len(HookKind))]
 
 
@@ -383,7 +382,7 @@ def validate_config(providers: Providers, provider: Provider, config: Mapping[st
             f"the check of {provider.key!r:.80} returned no configuration; correct the provider"
         )
     validated = dict(checked)
-    check_data(validated, "config")
+    check_config(validated, "config")
     check_references(schema, validated)
     providers.check_secrets(provider, validated)
     return validated

@@ -21,6 +21,7 @@ from holdfast.domain.bindings import KEY_PATTERN, MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_FIELDS,
+    MAX_METADATA,
     MAX_NAME_CHARS,
     MAX_OBJECT_FIELDS,
     MAX_SUMMARY_CHARS,
@@ -49,9 +50,9 @@ Part = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARS, pattern=KEY_PATTERN)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
 RecordId = Name
-Filter = Annotated[dict[Name, Scalar], Field(max_length=MAX_FIELDS)]
-Metadata = Annotated[dict[Name, Any], Field(max_length=MAX_FIELDS)]
-Config = Metadata
+Filter = Annotated[dict[Name, Scalar], Field(max_length=MAX_METADATA)]
+Metadata = Annotated[dict[Name, Any], Field(max_length=MAX_METADATA)]
+Config = Annotated[dict[Name, Any], Field(max_length=MAX_FIELDS)]
 Hooks = Annotated[dict[Annotated[HookKind, Field(strict=False)], bool], Field(max_length=len(HookKind))]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
 

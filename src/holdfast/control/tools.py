@@ -254,6 +254,9 @@ def _parse_arguments(form: type[Any], arguments: object) -> Any:
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False, include_context=False)[0]
     # Raised outside the except block, because the original error quotes the input.
+    if found["type"] == "extra_forbidden":
+        known = f"known are {', '.join(form.model_fields)}" if len(found["loc"]) == 1 else "leave it out"
+        raise InvalidInput(_field_path(found["loc"][:-1]), f"has an unknown field; {known}")
     raise InvalidInput(_field_path(found["loc"]), _describe_problem(found["type"], found["msg"]))
 
 
@@ -279,7 +282,6 @@ def _field_path(loc: tuple[int | str, ...]) -> str:
 
 
 _PROBLEMS = {
-    "extra_forbidden": "is not an argument of this tool; leave it out",
     "missing": "is missing",
     "string_type": "expected text",
     "int_type": "expected a whole number",

@@ -14,8 +14,8 @@ from holdfast.domain.checks import check_enum, checked_text
 from holdfast.domain.conditions import MAX_VALUE_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
-    MAX_FIELDS,
     MAX_HANDLES,
+    MAX_METADATA,
     MAX_NAME_CHARS,
     MAX_RECORDS,
     MAX_SUMMARY_CHARS,
@@ -155,7 +155,7 @@ Hook = Annotated[HookContext, Rule(check_hook, "JSON"), "The hook that triggered
 Metadata = Annotated[Data, "Further data about it, by name."]
 MetadataFilter = Annotated[
     Mapping[FieldName, Scalar],
-    Rule(check_filter, "JSON", max_length=MAX_FIELDS),
+    Rule(check_filter, "JSON", max_length=MAX_METADATA),
     "Only records whose metadata has these values.",
 ]
 Records = Annotated[

@@ -32,7 +32,8 @@ MAX_PAGE = 200
 DEFAULT_PAGE = 50
 MAX_NAME_CHARS = 1_024  # of an id, or of the name of a field
 MAX_TYPE_CHARS = 256
-MAX_FIELDS = 100  # of metadata, of a filter or of a configuration
+MAX_FIELDS = 100  # of a request or a configuration
+MAX_METADATA = 60  # our own memory keeps four more with them, and has room for 64
 MAX_OBJECT_FIELDS = 10_000  # of an object
 MAX_DATA_CHARS = 65_536  # of metadata, as JSON
 MAX_OBJECT_CHARS = 100_000  # of an object, as JSON
@@ -42,7 +43,7 @@ CURSOR_PATTERN = "^[!-~]+$"
 ANY_PROVIDER = "*"  # in a handle: the provider that serves the call
 
 
-def check_data(value: object, field: str, max_chars: int = MAX_DATA_CHARS, max_fields: int = MAX_FIELDS) -> None:
+def check_data(value: object, field: str, max_chars: int = MAX_DATA_CHARS, max_fields: int = MAX_METADATA) -> None:
     """Require a dictionary that JSON can represent and that is not too large."""
     if not isinstance(value, Mapping):
         raise InvalidInput(field, f"expected an object, got {type(value).__name__}")
@@ -62,13 +63,18 @@ def check_data(value: object, field: str, max_chars: int = MAX_DATA_CHARS, max_f
     checked_text(written, field)
 
 
+def check_config(value: object, field: str) -> None:
+    check_data(value, field, max_fields=MAX_FIELDS)
+
+
 def check_object(value: object, field: str) -> None:
     check_data(value, field, MAX_OBJECT_CHARS, MAX_OBJECT_FIELDS)
 
 
 Name = Annotated[str, text_rule(MAX_NAME_CHARS, "NAME")]
 FieldName = Annotated[str, Rule(checked_text, "NAME", 1, MAX_NAME_CHARS)]
-Data = Annotated[Mapping[FieldName, Any], Rule(check_data, "JSON", max_length=MAX_FIELDS)]
+Data = Annotated[Mapping[FieldName, Any], Rule(check_data, "JSON", max_length=MAX_METADATA)]
+Config = Annotated[Mapping[FieldName, Any], Rule(check_config, "JSON", max_length=MAX_FIELDS)]
 
 
 def is_cursor(value: object) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -157,11 +157,19 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
         return refusal(request, 400, "malformed_json", "the body is not valid JSON; check its syntax")
     names = field_names(RequestModel) | field_names(EverosRequest)
     fields = [{"field": _format_location(each, names), "problem": _problem(each)} for each in issues[:20]]
+    if issues[0]["type"] == "extra_forbidden" and len(issues[0]["loc"]) == 2:
+        fields[0]["problem"] = f"has an unknown field; known are {', '.join(_body_fields(request)) or 'none'}"
     first = fields[0]
     detail = f"{first['field']}: {first['problem']}"
     if len(issues) > 1:
         detail += f" (and {len(issues) - 1} more)"
     return refusal(request, 422, "invalid_input", detail, fields=fields)
+
+
+def _body_fields(request: Request) -> Iterable[str]:
+    """The fields of the body of the request's route."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    return () if body is None else body.field_info.annotation.model_fields
 
 
 def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str | None:
@@ -190,7 +198,7 @@ _PATTERNS = {
 }
 _PROBLEMS = {
     **PROBLEMS,
-    "extra_forbidden": "has an unknown field; GET /openapi.json lists the fields of each request",
+    "extra_forbidden": "has an unknown field; leave it out",
     "list_type": "expected a list",
     "model_attributes_type": "expected an object",
 }

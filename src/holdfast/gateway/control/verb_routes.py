@@ -22,7 +22,7 @@ from holdfast.control.schemas import Filter, ResponseModel, json_type_of, reques
 from holdfast.control.verbs import VERBS
 from holdfast.domain.arguments import Argument, result_type_of
 from holdfast.domain.bindings import Binding
-from holdfast.domain.contract import MAX_FIELDS
+from holdfast.domain.contract import MAX_METADATA
 from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.transcript import Message
 from holdfast.domain.users import Issued
@@ -245,7 +245,7 @@ def _parse_filter(value: str, name: str) -> dict[str, Any]:
     try:
         return _FILTER.validate_json(value)
     except ValidationError:
-        problem = f"must be a JSON object with at most {MAX_FIELDS} names, each with a text, a number, true or false"
+        problem = f"must be a JSON object with at most {MAX_METADATA} names, each with a text, a number, true or false"
     raise InvalidInput(name, problem)
 
 

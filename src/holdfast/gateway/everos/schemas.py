@@ -26,7 +26,7 @@ AS_MANY_AS_ALLOWED = -1
 _MAX_SESSION_CHARS = 128
 _MAX_NAME_CHARS = 1_000
 _MAX_BASE64_CHARS = -(-MAX_CONTENT_BYTES // 3) * 4
-_MAX_PAGE_NUMBER = 1_000_000_000
+_MAX_PAGE_NUMBER = 10**30  # far beyond the last page, which is empty
 # Numbers from here on are milliseconds; smaller ones are seconds, as EverOS reads them.
 _FIRST_MS = 10**12
 _LAST_MS = 253_402_300_799_999
