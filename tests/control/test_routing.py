@@ -185,7 +185,7 @@ def test_what_providers_have_no_words_for_is_refused_by_name(front: Front, gatew
     key = {"Authorization": f"Bearer {ana['user_key']}"}
     refused = gateway.get("/memories/k1/history", headers=key)
     assert refused.status_code == 403, refused.text
-    assert (refused.json()["code"], "'elsewhere'" in refused.json()["detail"]) == ("capability_unavailable", True)
+    assert (refused.json()["code"], "`elsewhere`" in refused.json()["detail"]) == ("capability_unavailable", True)
     assert front.there.asked == []
 
 
@@ -390,7 +390,7 @@ UNTOLD: dict[str, Callable[[AsyncMemory], Any]] = {
 @pytest.mark.parametrize("named", UNTOLD)
 def test_what_cannot_be_honoured_is_refused_before_anybody_is_asked(front: Front, named: str) -> None:
     front.bind()
-    with front.left() as rows, pytest.raises(CapabilityUnavailable, match="'elsewhere'"):
+    with front.left() as rows, pytest.raises(CapabilityUnavailable, match="`elsewhere`"):
         front.runner.run(UNTOLD[named](front.memory()))
     assert [(outcome, binding) for _, outcome, binding in rows] == [("refused", "elsewhere")]
     assert front.there.asked == []

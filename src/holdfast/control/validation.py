@@ -95,7 +95,7 @@ def check_hook(hook: object, field: str) -> None:
 # The largest number of a filter: of 64 bits.
 MAX_NUMBER = 2**63
 _NUMBER = number(-MAX_NUMBER, MAX_NUMBER)
-Scalar = bool | Annotated[str, text_rule(MAX_VALUE_CHARS)] | Annotated[int, _NUMBER] | Annotated[float, _NUMBER]
+Scalar = Annotated[str, text_rule(MAX_VALUE_CHARS)] | Annotated[int, _NUMBER] | Annotated[float, _NUMBER] | bool
 
 
 def check_filter(value: Any, field: str) -> None:

@@ -34,7 +34,7 @@ MAX_NAME_CHARS = 1_024  # of an id, or of the name of a field
 MAX_TYPE_CHARS = 256
 MAX_FIELDS = 100  # of a request or a configuration
 MAX_METADATA = 60  # our own memory keeps four more with them, and has room for 64
-MAX_OBJECT_FIELDS = 10_000  # of an object
+MAX_OBJECT_FIELDS = 1_000  # of an object
 MAX_DATA_CHARS = 65_536  # of metadata, as JSON
 MAX_OBJECT_CHARS = 100_000  # of an object, as JSON
 # A cursor is used in URLs: visible ASCII, and not too long.
