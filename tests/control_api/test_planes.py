@@ -182,7 +182,7 @@ def test_a_handle_of_another_provider_names_nothing_here(tmp_path: Path) -> None
     with holdfast.ControlPlane.open(tmp_path / "memory.db", embedder="fake", work=False) as plane:
         (record,) = plane.upsert("Releases go out on Tuesdays.").result.records
         assert plane.get(record).result.text == plane.get(record.record_id).result.text
-        with pytest.raises(NotFound, match="`elsewhere`"):
+        with pytest.raises(NotFound, match="'elsewhere'"):
             plane.get(RecordHandle("elsewhere", record.record_id))
 
 
