@@ -267,8 +267,8 @@ def test_sets_are_written_in_order_whatever_the_process() -> None:
 
 SECRET = "hunter2"
 WRONG = [
-    ('{"scope":{"subject":"ana","hunter":1},"query":"q"}', "scope.hunter", "leave it out"),
-    ('{"scope":{},"query":"q","top_k":1}', "top_k", "leave it out"),
+    ('{"scope":{"subject":"ana","hunter":1},"query":"q"}', "scope", "unknown field"),
+    ('{"scope":{},"query":"q","top_k":1}', "request", "known are scope, query, options"),
     ('{"scope":{"subject":5},"query":"q"}', "scope.subject", "expected text"),
     ('{"scope":{"subject":" "},"query":"q"}', "subject", "empty"),
     ('{"query":"q"}', "scope", "missing"),

@@ -8,8 +8,8 @@ a response, from a newer server, are ignored. Errors keep their class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import (
     CoreConfig,
     CoreSchema,
+    ErrorDetails,
     PydanticSerializationError,
     SchemaSerializer,
     SchemaValidator,
@@ -60,6 +61,11 @@ class JsonCodec:
         return schema
 
     @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names of all fields of the type and of the types in it."""
+        return frozenset(_field_names(self.schema))
+
+    @cached_property
     def _validator(self) -> SchemaValidator:
         return SchemaValidator(self.schema, _WRITTEN)
 
@@ -80,8 +86,15 @@ class JsonCodec:
         try:
             return self._validator.validate_json(body, strict=self._closed)
         except ValidationError as error:
-            found = error.errors(include_input=False, include_url=False, include_context=False)
-        raise InvalidInput(field_path(found[0]["loc"]), _problem(found[0]["type"], found[0]["msg"]))
+            found = error.errors(include_input=False, include_url=False)[0]
+        if found["type"] == "unexpected_keyword_argument":
+            raise InvalidInput(field_path(found["loc"][:-1], self._names), self._unknown_field(found["loc"]))
+        raise InvalidInput(field_path(found["loc"], self._names), _problem(found))
+
+    def _unknown_field(self, loc: Sequence[int | str]) -> str:
+        """Say which fields there are. The unknown one is not named, since it may be a key."""
+        known = f"known are {', '.join(each.name for each in fields(self._kind))}" if len(loc) == 1 else "leave it out"
+        return f"has an unknown field; {known}"
 
 
 def _apply_rules(schema: Any, *, closed: bool) -> Any:
@@ -91,9 +104,13 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
     if not isinstance(schema, dict):
         return schema
     result = {name: _apply_rules(part, closed=closed) for name, part in schema.items()}
-    if closed and result.get("type") in _OF_MANY:
-        # Only the first error is reported; finding the others would waste time.
-        result["fail_fast"] = True
+    if result.get("type") in _OF_MANY:
+        if closed:
+            # Only the first error is reported; finding the others would waste time.
+            result["fail_fast"] = True
+        else:
+            # Limits are for requests: an answer of a newer server may have more.
+            result.pop("max_length", None)
     match result.get("type"):
         case "datetime":
             aware = core_schema.datetime_schema(tz_constraint="aware", microseconds_precision="error")
@@ -105,6 +122,18 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
             unknown = "forbid" if closed else "ignore"
             result["config"] = {**result.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
     return result
+
+
+def _field_names(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if schema.get("type") == "dataclass-field":
+            yield schema["name"]
+        for name, part in schema.items():
+            if name != "metadata":
+                yield from _field_names(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _field_names(part)
 
 
 def _to_utc(moment: datetime) -> datetime:
@@ -261,19 +290,20 @@ def decode_error(body: bytes) -> HoldfastError | None:
         return None
 
 
-def field_path(loc: Sequence[int | str]) -> str:
-    """Format a location such as `messages[0].timestamp`."""
+def field_path(loc: Sequence[int | str], known: Container[str]) -> str:
+    """Format a location such as `messages[0].timestamp`. A name that is not ours is quoted: `metadata['colour']`."""
     path = ""
     for part in loc:
         if isinstance(part, int):
             path += f"[{part}]"
+        elif part in known:
+            path += f"{'.' if path else ''}{part}"
         else:
-            path += f"{'.' if path else ''}{part:.{_NAMED_CHARS}}"
+            path += f"[{part!r:.{_NAMED_CHARS}}]"
     return path or "request"
 
 
 PROBLEMS = {
-    "unexpected_keyword_argument": "is not a field of this request; leave it out",
     "missing": "is missing",
     "json_invalid": "is not valid JSON; check its syntax",
     "timezone_aware": "needs an offset from UTC, such as 2026-11-15T09:30:00Z",
@@ -292,6 +322,8 @@ PROBLEMS = {
 }
 
 
-def _problem(kind: str, message: str) -> str:
-    found = PROBLEMS.get(kind, message.removeprefix("Value error, "))
+def _problem(issue: ErrorDetails) -> str:
+    if issue["type"] == "too_long":
+        return f"has too many items; at most {issue['ctx']['max_length']:,} are allowed in one call"
+    found = PROBLEMS.get(issue["type"], issue["msg"].removeprefix("Value error, "))
     return f"{found[:1].lower()}{found[1:]}"

@@ -53,7 +53,7 @@ def test_a_conversation_of_somebody_is_not_forgotten_without_a_subject(holdfast:
     holdfast("add", "The code is 4711.", "--subject", "ana", "--conversation", "c1")
     ran = holdfast("forget", "--conversation", "c1", "--yes")
     assert ran.code == 2
-    assert "subject: conversation 'c1' belongs to one subject, 'ana': name it; nothing was forgotten" in ran.err
+    assert "subject: conversation 'c1' belongs to one subject, `ana`: name it; nothing was forgotten" in ran.err
     assert holdfast("forget", "--conversation", "c1", "--subject", "ana", "--yes").code == 0
     again = holdfast("forget", "--conversation", "c1", "--subject", "ana", "--yes")
     assert (again.code, "nothing matches" in again.err) == (3, True)

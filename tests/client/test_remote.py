@@ -111,7 +111,7 @@ def test_the_key_comes_from_the_settings_if_none_is_given(server: Served, monkey
 
 def test_errors_of_the_server_are_what_they_are_in_process(server: Served) -> None:
     with holdfast.open(server.url, key=OPERATOR_KEY) as memory:
-        with pytest.raises(NotFound, match="there is no memory or message 'mem_0'"):
+        with pytest.raises(NotFound, match="there is no memory or message '…'"):
             memory.get("mem_0")
         made = memory.remember("One.")
         with pytest.raises(errors.RevisionConflict, match="is at revision 1, not 5"):

@@ -387,7 +387,7 @@ def test_a_capability_that_is_gone_when_it_is_asked_for_is_refused(
 ) -> None:
     runner.run(desk.bind_outside())
     desk.hostile.does["capabilities"] = lambda: told
-    assert "'elsewhere'" in str(failed(desk, runner, ReadProviderProfile(WHOLE), CapabilityUnavailable))
+    assert "`elsewhere`" in str(failed(desk, runner, ReadProviderProfile(WHOLE), CapabilityUnavailable))
     assert not desk.hostile.asked
 
 

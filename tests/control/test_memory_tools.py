@@ -97,7 +97,7 @@ WRONG = [
     ("memory.search", {"query": "x", "top_k": 0}, "top_k"),
     ("memory.search", {"query": "x", "top_k": 26}, "top_k"),
     ("memory.search", {"query": "x", "top_k": "5"}, "top_k"),
-    ("memory.search", {"query": "x", "topk": 5}, "topk"),
+    ("memory.search", {"query": "x", "topk": 5}, "arguments"),
     ("memory.search", {"query": "x", "agent_id": ""}, "agent_id"),
     ("memory.search", {"query": "x", "binding_key": "No Key"}, "binding_key"),
     ("memory.search", {"query": "x", "metadata_filter": []}, "metadata_filter"),

@@ -121,7 +121,7 @@ BAD: dict[str, tuple[Callable[[], Any], Any, type[InvalidInput], str]] = {
         lambda: Query(WHOLE, "cat", metadata_filter=["x"]), Query, InvalidInput, "metadata_filter",  # type: ignore[arg-type]
     ),
     "a filter by an object": (
-        lambda: Query(WHOLE, "cat", metadata_filter={"x": {}}), Query, InvalidInput, "metadata_filter.x",
+        lambda: Query(WHOLE, "cat", metadata_filter={"x": {}}), Query, InvalidInput, "metadata_filter['x']",
     ),
     "a binding's key in capitals": (lambda: Query(WHOLE, "cat", binding_key="A"), Query, InvalidInput, "binding_key"),
     "content that is too long": (
@@ -244,7 +244,7 @@ def test_a_handle_of_another_provider_is_not_found_here(desk: Desk, runner: asyn
         ForgetProviderRecords(WHOLE, (handle(), ours)),
         CorrectRecord(WHOLE, ours, "x"),
     ):
-        with pytest.raises(NotFound, match="'elsewhere'"):
+        with pytest.raises(NotFound, match="`elsewhere`"):
             runner.run(desk.do(verb))
     assert not desk.hostile.asked
 

@@ -185,7 +185,7 @@ def test_what_providers_have_no_words_for_is_refused_by_name(front: Front, gatew
     key = {"Authorization": f"Bearer {ana['user_key']}"}
     refused = gateway.get("/memories/k1/history", headers=key)
     assert refused.status_code == 403, refused.text
-    assert (refused.json()["code"], "'elsewhere'" in refused.json()["detail"]) == ("capability_unavailable", True)
+    assert (refused.json()["code"], "`elsewhere`" in refused.json()["detail"]) == ("capability_unavailable", True)
     assert front.there.asked == []
 
 
@@ -325,6 +325,13 @@ def test_an_engine_that_does_not_route_keeps_to_its_own_store(
     runner.run(engine.close())
 
 
+def test_a_get_of_no_record_is_recorded_as_refused_wherever_it_is_served(front: Front) -> None:
+    front.bind()
+    with front.left() as rows, pytest.raises(NotFound):
+        front.runner.run(front.memory().get("k9", subject="ana"))
+    assert rows == [("get", "refused", "elsewhere")]
+
+
 def test_recall_and_remember_are_served_too(front: Front) -> None:
     front.bind()
     memory, run = front.memory(), front.runner.run
@@ -383,7 +390,7 @@ UNTOLD: dict[str, Callable[[AsyncMemory], Any]] = {
 @pytest.mark.parametrize("named", UNTOLD)
 def test_what_cannot_be_honoured_is_refused_before_anybody_is_asked(front: Front, named: str) -> None:
     front.bind()
-    with front.left() as rows, pytest.raises(CapabilityUnavailable, match="'elsewhere'"):
+    with front.left() as rows, pytest.raises(CapabilityUnavailable, match="`elsewhere`"):
         front.runner.run(UNTOLD[named](front.memory()))
     assert [(outcome, binding) for _, outcome, binding in rows] == [("refused", "elsewhere")]
     assert front.there.asked == []

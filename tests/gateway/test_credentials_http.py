@@ -64,7 +64,7 @@ def test_the_routes_of_users_say_what_another_key_is_for(gateway: Gateway, kind:
     ]
     for answer in asked:
         assert answer.status_code == 403, answer.text
-        assert f"the key of the {kind} 'lost'" in answer.json()["detail"]
+        assert f"the key of the {kind} '…'" in answer.json()["detail"]
         assert "/companies" in answer.json()["detail"]
         assert key not in answer.text
     # Another user's name with this key is refused as usual.

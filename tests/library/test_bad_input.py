@@ -42,6 +42,7 @@ from holdfast.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
+from holdfast.runtime.add import MAX_SERVED_MESSAGES
 from probes import trail_of
 
 SECRET = "hunter2"
@@ -400,7 +401,9 @@ def test_the_same_key_for_another_call_stores_nothing(memory: Memory) -> None:
     assert (memory.stats().messages, memory.stats().memories) == (1, 1)
 
 
+@pytest.mark.embedded
 def test_very_many_messages_in_one_call_are_all_kept_or_none(memory: Memory) -> None:
+    """In process: a service takes fewer in one call."""
     texts = [f"Message number {number} about topic {number % 97}." for number in range(MANY_MESSAGES)]
     with pytest.raises(InvalidText):
         memory.add([*texts, "\x00"])
@@ -411,6 +414,15 @@ def test_very_many_messages_in_one_call_are_all_kept_or_none(memory: Memory) -> 
     assert time.monotonic() - started < 120
     assert memory.search(f"number {MANY_MESSAGES - 1}", top_k=1)[0].text == texts[-1]
     assert memory.verify().ok
+
+
+def test_a_service_takes_fewer_messages_in_one_call(memory: Memory, reached_by: str) -> None:
+    texts = [f"Message {number}." for number in range(MAX_SERVED_MESSAGES + 1)]
+    if reached_by == "http":
+        with pytest.raises(InvalidInput, match="drafts: has too many items; at most 500 are allowed in one call"):
+            memory.add(texts)
+        assert memory.stats().messages == 0
+    assert memory.add(texts[1:]).stored == MAX_SERVED_MESSAGES
 
 
 def test_the_longest_text_that_is_taken_comes_back_whole(memory: Memory) -> None:

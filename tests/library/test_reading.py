@@ -175,7 +175,7 @@ def test_a_list_shows_a_corrected_memory_once_as_it_is_now(memory: Memory) -> No
 
 def test_history_of_a_memory_that_does_not_exist_is_not_found(memory: Memory) -> None:
     for look in (memory.get, memory.history):
-        with pytest.raises(NotFound, match="mem_x"):
+        with pytest.raises(NotFound, match="no memory or message"):
             look("mem_x")
 
 

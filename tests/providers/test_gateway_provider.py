@@ -93,7 +93,7 @@ def asking(text: str = "anything", scope: Scope = BOT) -> Any:
         ),
         ({"everos_prefix": "/" + "a" * 200}, "config.everos_prefix"),
         ({"timeout_seconds": 0}, "config.timeout_seconds"),
-        ({"password": CANARY}, "config.password"),
+        ({"password": CANARY}, "config['password']"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_is_told_by_its_field(wrong: dict[str, Any], field: str) -> None:

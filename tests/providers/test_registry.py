@@ -200,7 +200,7 @@ def test_a_checked_configuration_has_its_defaults() -> None:
         ({"url": 3, "key": "env://K"}, "config.url"),
         ({"url": "x", "key": CANARY}, "config.key"),
         ({"url": "x", "key": "env://K", "second": CANARY}, "config.second"),
-        ({"url": "x", "key": "env://K", "colour": CANARY}, "config.colour"),
+        ({"url": "x", "key": "env://K", "colour": CANARY}, "config['colour']"),
         ({"url": "x", "key": "env://K", "timeout_seconds": 61}, "config.timeout_seconds"),
         ({"url": "x", "key": "env://K", "timeout_seconds": 0.01}, "config.timeout_seconds"),
         ({"url": "x", "key": "env://K", "timeout_seconds": "10"}, "config.timeout_seconds"),

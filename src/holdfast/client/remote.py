@@ -137,7 +137,7 @@ def to_error(url: str, reply: HttpReply, *, writes: bool, hint: str) -> Holdfast
         case 408:
             return StoreUnavailable(f"{url} did not get the whole request in time; nothing was done, try again")
         case 413:
-            return InvalidInput("request", "is larger than the server accepts; send less at once")
+            return InvalidInput("request", f"is larger than the server accepts{detail}; send less at once")
         case 429:
             return StoreBusy(f"{url} gets too many requests; nothing was done, try again {when}")
     if 300 <= reply.status < 400:

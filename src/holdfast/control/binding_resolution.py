@@ -54,7 +54,7 @@ def require_provider(core: Core, binding: Binding) -> Provider:
     try:
         return require_providers(core).get(binding.provider)
     except UnknownProvider:
-        problem = f"the binding {binding.key!r} names the provider {binding.provider!r:.80}"
+        problem = f"the binding `{binding.key}` names the provider `{binding.provider:.80}`"
     failure = ProviderMisconfigured(f"{problem}, which is not installed here; install it, or bind another")
     failure.public = str(failure)
     raise failure

@@ -11,16 +11,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from holdfast.control import validation
 from holdfast.control.binding_resolution import read_resolution, require_provider, require_providers
 from holdfast.control.company_requests import CompanyRead, CompanyRequest, CompanyWrite, log_change
 from holdfast.control.dispatch import timeout_of
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.arguments import IdempotencyKey, Rule, whole_number
+from holdfast.domain.arguments import IdempotencyKey, Rule, text_rule, whole_number
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding, Key, Target, TargetKind
 from holdfast.domain.checks import check_enum, checked_flag
-from holdfast.domain.contract import Capabilities, HookKind
+from holdfast.domain.contract import Capabilities, Config, HookKind, check_config
 from holdfast.domain.control import BindingList, ProviderInfo, ResolvedBinding
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import BindingId
@@ -44,11 +43,7 @@ from holdfast.runtime.gate import Core, Write
 P = TypeVar("P")
 R = TypeVar("R")
 _MAX_NAMES_CHARS = 500
-
-
-def _check_provider(value: object, field_name: str) -> None:
-    if not isinstance(value, str):
-        raise InvalidInput(field_name, f"expected text, got {type(value).__name__}")
+MAX_PROVIDER_CHARS = 128
 
 
 def _check_hooks(hooks: object, field_name: str) -> None:
@@ -59,9 +54,8 @@ def _check_hooks(hooks: object, field_name: str) -> None:
         checked_flag(on, f"{field_name}.{kind}")
 
 
-ProviderKey = Annotated[str, Rule(_check_provider, "PROVIDER", 1, 128), "The key of the provider, such as local."]
-Config = Annotated[Mapping[str, Any], Rule(validation.check_data, "JSON")]
-Hooks = Annotated[Mapping[HookKind, bool], Rule(_check_hooks, "KIND=on|off")]
+ProviderKey = Annotated[str, text_rule(MAX_PROVIDER_CHARS, "PROVIDER"), "The key of the provider, such as local."]
+Hooks = Annotated[Mapping[HookKind, bool], Rule(_check_hooks, "KIND=on|off", max_length=len(HookKind))]
 
 
 class _BindingWrite(CompanyRequest, Write[P, R]):
@@ -388,7 +382,7 @@ def validate_config(providers: Providers, provider: Provider, config: Mapping[st
             f"the check of {provider.key!r:.80} returned no configuration; correct the provider"
         )
     validated = dict(checked)
-    validation.check_data(validated, "config")
+    check_config(validated, "config")
     check_references(schema, validated)
     providers.check_secrets(provider, validated)
     return validated

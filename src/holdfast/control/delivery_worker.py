@@ -126,7 +126,7 @@ class _Attempt(CompositeRequest[None]):
         self.noted.reason = skip_reason(found.binding, kind)
         binding = found.usable()
         if self.noted.reason is not None:
-            raise BindingDisabled(f"the binding {binding.key!r} has {kind} disabled; enable it, and try again")
+            raise BindingDisabled(f"the binding `{binding.key}` has {kind} disabled; enable it, and try again")
         return binding
 
     async def finish_if_cancelled(self, core: Core, call: Call) -> bool:

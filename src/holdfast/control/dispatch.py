@@ -119,6 +119,6 @@ def timeout_of(binding: Binding) -> float:
 
 def _capability_error(binding: Binding, needs: str) -> CapabilityUnavailable:
     return CapabilityUnavailable(
-        f"the binding {binding.key!r} is served by {binding.provider!r:.80}, which lacks the capability {needs}; bind"
+        f"the binding `{binding.key}` is served by `{binding.provider:.80}`, which lacks the capability {needs}; bind"
         " a provider that has it"
     )

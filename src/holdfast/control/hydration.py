@@ -118,7 +118,7 @@ def _refusal(found: Resolution) -> HoldfastError:
         binding = found.usable()
     except (BindingNotFound, BindingDisabled) as error:
         return error
-    return BindingDisabled(f"the binding {binding.key!r} has {HookKind.PRE_RUN_HYDRATE} disabled; enable it")
+    return BindingDisabled(f"the binding `{binding.key}` has {HookKind.PRE_RUN_HYDRATE} disabled; enable it")
 
 
 @contextlib.asynccontextmanager

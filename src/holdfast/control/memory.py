@@ -24,7 +24,6 @@ from holdfast.control.response_validation import (
     validator,
 )
 from holdfast.control.validation import (
-    MAX_NAME_CHARS,
     Handle,
     Handles,
     Hook,
@@ -43,6 +42,7 @@ from holdfast.domain.contract import (
     DEFAULT_PAGE,
     DEFAULT_TOP_K,
     MAX_CONTENT_CHARS,
+    MAX_NAME_CHARS,
     CaptureMode,
     CaptureRequest,
     CaptureResult,
@@ -368,8 +368,8 @@ def _resolve_handle(binding: Binding, handle: RecordHandle, field_name: str = "h
         return replace(handle, provider_key=binding.provider)
     if handle.provider_key != binding.provider:
         raise NotFound(
-            f"{field_name}: belongs to the provider {handle.provider_key!r:.80}, but the binding {binding.key!r} is"
-            f" served by {binding.provider!r:.80}; name the binding that returned it"
+            f"{field_name}: belongs to the provider {handle.provider_key!r:.80}, but the binding `{binding.key}` is"
+            f" served by `{binding.provider:.80}`; name the binding that returned it"
         )
     return handle
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from holdfast.control import post_filter, response_validation
 from holdfast.control.response_validation import Bounds, ValidatedResponse, matches_scope
@@ -80,6 +80,10 @@ class Translation(Generic[V, T]):
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[T]:
         raise NotImplementedError
+
+    def failure(self, found: T) -> NotFound | None:
+        """The failure of the whole call, if this answer is one. The row of the call records it."""
+        return None
 
     def answer(self, found: T, operation_id: OperationId) -> Any:
         raise NotImplementedError
@@ -201,10 +205,15 @@ class GetTranslation(Translation[Get, Snippet | None]):
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[Snippet | None]:
         return response_validation.snippet_validator(self.handle(self.verb.record_id))(answer, bounds)
 
-    def answer(self, found: Snippet | None, operation_id: OperationId) -> MemoryRecord:
+    def failure(self, found: Snippet | None) -> NotFound | None:
         if found is None or not matches_scope(found, self.verb.scope):
-            raise NotFound(f"there is no memory or message {self.verb.record_id!r:.80} in this scope")
-        return to_memory(found, self.verb.scope, self.now)
+            return NotFound(f"there is no memory or message {self.verb.record_id!r:.80} in this scope")
+        return None
+
+    def answer(self, found: Snippet | None, operation_id: OperationId) -> MemoryRecord:
+        if (failure := self.failure(found)) is not None:
+            raise failure
+        return to_memory(cast(Snippet, found), self.verb.scope, self.now)
 
 
 class ListTranslation(Translation[List, ListPage]):

@@ -15,7 +15,7 @@ from holdfast.control.binding_resolution import require_provider, resolve_for_ca
 from holdfast.control.dispatch import call_provider
 from holdfast.control.outside_forgetting import Forgetting, forget_here
 from holdfast.control.provider_translation import TRANSLATIONS
-from holdfast.control.response_validation import ValidatedResponse
+from holdfast.control.response_validation import Bounds, ValidatedResponse
 from holdfast.domain.bindings import Binding
 from holdfast.domain.results import Flushed
 from holdfast.domain.scope import EVERYWHERE, Scope
@@ -65,7 +65,13 @@ class RoutedVerb(CompositeRequest[Any]):
         translation = kind(self.verb, binding, core.clock.now())
         if (problem := translation.unsupported_reason()) is not None:
             raise _capability_error(binding, problem)
-        response = await call_provider(core, call, binding, translation.ask, translation.check, needs=translation.needs)
+
+        def check(found: object, bounds: Bounds) -> ValidatedResponse[Any]:
+            checked = translation.check(found, bounds)
+            call.entry.failure = translation.failure(checked.value)  # an external call's row records it too
+            return checked
+
+        response = await call_provider(core, call, binding, translation.ask, check, needs=translation.needs)
         return translation.answer(response.result, call.operation_id)
 
     def record_count(self, result: Any) -> int:
@@ -83,6 +89,6 @@ class RoutedVerb(CompositeRequest[Any]):
 
 def _capability_error(binding: Binding, problem: str) -> CapabilityUnavailable:
     return CapabilityUnavailable(
-        f"the binding {binding.key!r} is served by {binding.provider!r:.80}: {problem}; bind the company to 'local' to"
+        f"the binding `{binding.key}` is served by `{binding.provider:.80}`: {problem}; bind the company to `local` to"
         " use it"
     )

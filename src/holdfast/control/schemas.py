@@ -15,12 +15,17 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from holdfast.control.json_views import SCOPE_NAMES
-from holdfast.control.validation import MAX_NAME_CHARS, MAX_TYPE_CHARS
+from holdfast.control.validation import Scalar
 from holdfast.domain.arguments import Argument, Rule
 from holdfast.domain.bindings import KEY_PATTERN, MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
+    MAX_FIELDS,
+    MAX_METADATA,
+    MAX_NAME_CHARS,
+    MAX_OBJECT_FIELDS,
     MAX_SUMMARY_CHARS,
+    MAX_TYPE_CHARS,
     HookKind,
     NewRecord,
     RecordHandle,
@@ -28,12 +33,8 @@ from holdfast.domain.contract import (
     SourcePayload,
     SourceRef,
 )
-from holdfast.domain.ids import MAX_ID_CHARS
 from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.runtime.verb_entry import Reach, VerbEntry
-
-MAX_FIELDS = 100
-MAX_METADATA = 32
 
 # The JSON names of our fields, for errors.
 _NAMES: Mapping[str, str] = {
@@ -47,12 +48,12 @@ _OF_SEVERAL = re.compile(r"handles\[(\d+)\]\.record_id")
 
 Part = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
 Key = Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARS, pattern=KEY_PATTERN)]
-RecordId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_ID_CHARS)]
-Scalar = str | int | float | bool
-Filter = Annotated[dict[Part, Scalar], Field(max_length=MAX_METADATA)]
-Metadata = Annotated[dict[Part, Any], Field(max_length=MAX_METADATA)]
-Config = Annotated[dict[Part, Any], Field(max_length=MAX_FIELDS)]
-Hooks = dict[Annotated[HookKind, Field(strict=False)], bool]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
+RecordId = Name
+Filter = Annotated[dict[Name, Scalar], Field(max_length=MAX_METADATA)]
+Metadata = Annotated[dict[Name, Any], Field(max_length=MAX_METADATA)]
+Config = Annotated[dict[Name, Any], Field(max_length=MAX_FIELDS)]
+Hooks = Annotated[dict[Annotated[HookKind, Field(strict=False)], bool], Field(max_length=len(HookKind))]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_CHARS)]
 
 
@@ -68,6 +69,11 @@ class RequestModel(BaseModel):
         if isinstance(data, dict) and len(data) > MAX_FIELDS:
             raise ValueError(f"has {len(data):,} fields; no request has more than {MAX_FIELDS}")
         return data
+
+
+def field_names(model: type[BaseModel]) -> set[str]:
+    """Return the names of the fields of all requests derived from a model: the names that an error may repeat."""
+    return set(model.model_fields).union(*map(field_names, model.__subclasses__()))
 
 
 class ResponseModel(BaseModel):
@@ -111,7 +117,7 @@ class SourceRequest(RequestModel):
     document_key: RecordId | None = None
     run_id: RecordId | None = None
     activity_id: RecordId | None = None
-    external_ref: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)] | None = None
+    external_ref: RecordId | None = None
 
 
 class PayloadRequest(RequestModel):
@@ -120,7 +126,7 @@ class PayloadRequest(RequestModel):
     text: Content | None = None
     mime_type: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TYPE_CHARS)] | None = None
     metadata: Metadata = Field(default_factory=dict)
-    object: dict[str, Any] | None = None
+    object: Annotated[dict[Name, Any], Field(max_length=MAX_OBJECT_FIELDS)] | None = None
 
 
 class RecordRequest(RequestModel):
@@ -173,15 +179,15 @@ def request_field(argument: Argument, explained: str | None = None) -> tuple[Any
 
 def json_type_of(argument: Argument) -> Any:
     """Return the type of an argument in JSON, with its limits."""
-    return _JSON_OBJECTS.get(argument.name) or _with_limits(argument.type, argument.rule)
+    return _JSON_OBJECTS.get(argument.name) or _with_limits(argument.type, argument.rule, argument.item_rule)
 
 
-def _with_limits(kind: Any, rule: Rule | None) -> Any:
+def _with_limits(kind: Any, rule: Rule | None, item_rule: Rule | None = None) -> Any:
     if kind in _JSON_TYPES:
         return _JSON_TYPES[kind]
     limits = {} if rule is None else rule.limits
     if get_origin(kind) in (tuple, frozenset):
-        return Annotated[list[_with_limits(get_args(kind)[0], None)], Field(**limits)]  # type: ignore[misc]
+        return Annotated[list[_with_limits(get_args(kind)[0], item_rule)], Field(**limits)]  # type: ignore[misc]
     if not limits:
         return kind
     return Annotated[kind, StringConstraints(**limits) if kind is str else Field(**limits)]

@@ -21,8 +21,10 @@ from holdfast.control.schemas import (
     Metadata,
     RecordId,
     RecordRequest,
+    RequestModel,
     ResponseModel,
     ScopedRequest,
+    field_names,
     json_name,
     request_field,
     request_model,
@@ -252,6 +254,9 @@ def _parse_arguments(form: type[Any], arguments: object) -> Any:
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False, include_context=False)[0]
     # Raised outside the except block, because the original error quotes the input.
+    if found["type"] == "extra_forbidden":
+        known = f"known are {', '.join(form.model_fields)}" if len(found["loc"]) == 1 else "leave it out"
+        raise InvalidInput(_field_path(found["loc"][:-1]), f"has an unknown field; {known}")
     raise InvalidInput(_field_path(found["loc"]), _describe_problem(found["type"], found["msg"]))
 
 
@@ -267,14 +272,16 @@ def _apply_fixed_scope(parts: dict[str, Any], fixed: Mapping[str, str]) -> dict[
 
 
 def _field_path(loc: tuple[int | str, ...]) -> str:
-    named = ""
+    named, known = "", field_names(RequestModel)
     for part in loc:
-        named += f"[{part}]" if isinstance(part, int) else f"{'.' if named else ''}{part:.60}"
+        if isinstance(part, int):
+            named += f"[{part}]"
+        else:
+            named += f"{'.' if named else ''}{part}" if part in known else f"[{part!r:.60}]"
     return named or "arguments"
 
 
 _PROBLEMS = {
-    "extra_forbidden": "is not an argument of this tool; leave it out",
     "missing": "is missing",
     "string_type": "expected text",
     "int_type": "expected a whole number",

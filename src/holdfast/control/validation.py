@@ -5,18 +5,23 @@ The types at the end are those of arguments with a structure of their own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from holdfast.domain.arguments import Rule, check_moment
+from holdfast.domain.arguments import Rule, check_moment, number, text_rule
 from holdfast.domain.checks import check_enum, checked_text
+from holdfast.domain.conditions import MAX_VALUE_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
     MAX_HANDLES,
+    MAX_METADATA,
+    MAX_NAME_CHARS,
     MAX_RECORDS,
     MAX_SUMMARY_CHARS,
+    MAX_TYPE_CHARS,
+    Data,
+    FieldName,
     HookContext,
     HookKind,
     NewRecord,
@@ -24,15 +29,12 @@ from holdfast.domain.contract import (
     SourceKind,
     SourcePayload,
     SourceRef,
+    check_data,
+    check_object,
 )
 from holdfast.domain.ids import checked_id
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.errors import InvalidInput, InvalidScope, InvalidText, InvalidTimestamp
-
-MAX_OBJECT_CHARS = 100_000  # of an object, as JSON
-MAX_DATA_CHARS = 65_536  # of metadata, as JSON
-MAX_NAME_CHARS = 1_024
-MAX_TYPE_CHARS = 256
+from holdfast.errors import InvalidInput, InvalidScope, InvalidTimestamp
 
 
 def check_company(scope: Scope) -> None:
@@ -76,7 +78,7 @@ def check_payload(payload: object, field: str) -> None:
         checked_text(payload.mime_type, f"{field}.mime_type", max_chars=MAX_TYPE_CHARS)
     check_data(payload.metadata, f"{field}.metadata")
     if payload.object is not None:
-        check_data(payload.object, f"{field}.object", MAX_OBJECT_CHARS)
+        check_object(payload.object, f"{field}.object")
 
 
 def check_hook(hook: object, field: str) -> None:
@@ -90,29 +92,23 @@ def check_hook(hook: object, field: str) -> None:
             checked_id(value, f"{field}.{name}")
 
 
-def check_data(value: object, field: str, most: int = MAX_DATA_CHARS) -> None:
-    """Require a dictionary that JSON can represent and that is not too large."""
-    if not isinstance(value, Mapping):
-        raise InvalidInput(field, f"expected an object, got {type(value).__name__}")
-    if not value:
-        return
-    if not all(isinstance(name, str) for name in value):
-        raise InvalidInput(field, "must have text keys")
-    try:
-        written = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidInput(field, "cannot be written as JSON") from None
-    if len(written) > most:
-        raise InvalidText(field, f"has {len(written):,} characters as JSON; at most {most:,} are allowed")
-    checked_text(written, field)
+# The largest number of a filter: of 64 bits.
+MAX_NUMBER = 2**63
+_NUMBER = number(-MAX_NUMBER, MAX_NUMBER)
+Scalar = Annotated[str, text_rule(MAX_VALUE_CHARS)] | Annotated[int, _NUMBER] | Annotated[float, _NUMBER] | bool
 
 
 def check_filter(value: Any, field: str) -> None:
     """Require a metadata filter: scalar values by name."""
     check_data(value, field)
     for name, wanted in value.items():
-        if not isinstance(wanted, str | int | float | bool):
-            raise InvalidInput(f"{field}.{name:.40}", "must be a text, a number, or true or false")
+        place = f"{field}[{name!r:.40}]"
+        if isinstance(wanted, str):
+            checked_text(wanted, place, max_chars=MAX_VALUE_CHARS)
+        elif not isinstance(wanted, int | float | bool):
+            raise InvalidInput(place, "must be a text, a number, or true or false")
+        elif not isinstance(wanted, bool):
+            _NUMBER.check(wanted, place)
 
 
 def check_records(records: object, field: str) -> None:
@@ -131,7 +127,7 @@ def check_records(records: object, field: str) -> None:
 def check_handle(handle: object, field: str) -> None:
     if not isinstance(handle, RecordHandle):
         raise InvalidInput(field, f"expected a RecordHandle, got {type(handle).__name__}")
-    checked_text(handle.provider_key, f"{field}.provider_key", max_chars=256)
+    checked_text(handle.provider_key, f"{field}.provider_key", max_chars=MAX_TYPE_CHARS)
     checked_text(handle.record_id, f"{field}.record_id", max_chars=MAX_NAME_CHARS)
 
 
@@ -156,9 +152,11 @@ Payload = Annotated[
     "The content: a text, or a dictionary with `text`, `mime_type`, `metadata` and `object`.",
 ]
 Hook = Annotated[HookContext, Rule(check_hook, "JSON"), "The hook that triggered it."]
-Metadata = Annotated[Mapping[str, Any], Rule(check_data, "JSON"), "Further data about it, by name."]
+Metadata = Annotated[Data, "Further data about it, by name."]
 MetadataFilter = Annotated[
-    Mapping[str, Any], Rule(check_filter, "JSON"), "Only records whose metadata has these values."
+    Mapping[FieldName, Scalar],
+    Rule(check_filter, "JSON", max_length=MAX_METADATA),
+    "Only records whose metadata has these values.",
 ]
 Records = Annotated[
     tuple[NewRecord, ...],

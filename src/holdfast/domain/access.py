@@ -248,11 +248,11 @@ def authorize(actor: Actor, action: Action, scope: Scope, *, beneath: Action | N
         _require_store(actor, action)
     reachable = readable_partitions(scope) if action in _READS else frozenset({scope.partition})
     if actor.kind in (ActorKind.OPERATOR, ActorKind.SYSTEM):
-        _require_space(actor, scope)
+        require_space(actor, scope)
         narrowed = scope.subject is not None or scope.agent is not None
         narrowed |= action in _OF_ONE_MEMORY or (action in _ADDRESSED and scope.conversation is not None)
         return Grant(actor, action, scope, reachable if narrowed else None)
-    _require_space(actor, scope)
+    require_space(actor, scope)
     _require_own(actor, scope)
     return Grant(actor, action, scope, reachable)
 
@@ -306,7 +306,8 @@ def same_space(actor: Actor, scope: Scope) -> bool:
     return (actor.space or (None if overseer else DEFAULT_SPACE)) in (None, scope.space)
 
 
-def _require_space(actor: Actor, scope: Scope) -> None:
+def require_space(actor: Actor, scope: Scope) -> None:
+    """Raise `AccessDenied` if the scope is in another space than the actor's own."""
     if not same_space(actor, scope):
         raise AccessDenied(f"{actor.kind} {actor.id!r} has no access to this space; use its own space")
 

@@ -6,7 +6,7 @@ values must obey. A field marked `GROUP` is a dataclass whose fields are argumen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -15,7 +15,17 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from holdfast.domain.checks import check_enum, checked_flag, checked_text, checked_whole
+from holdfast.domain.checks import (
+    MAX_METADATA_CHARS,
+    MAX_METADATA_ENTRIES,
+    check_count,
+    check_enum,
+    check_metadata,
+    checked_flag,
+    checked_real,
+    checked_text,
+    checked_whole,
+)
 from holdfast.errors import InvalidInput, InvalidTimestamp
 
 Check = Callable[[Any, str], object]
@@ -25,7 +35,7 @@ Check = Callable[[Any, str], object]
 class Rule:
     """The limits of a value. `check(value, field)` raises `InvalidInput`; the other fields describe it to surfaces.
 
-    `noun` names the value in help texts, such as KEY.
+    `noun` names the value in help texts, such as KEY. A request to a service may have fewer items: `max_served`.
     """
 
     check: Check
@@ -35,6 +45,11 @@ class Rule:
     pattern: str | None = None
     least: int | None = None
     most: int | None = None
+    max_served: int | None = None
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: Callable[[Any], Any]) -> Any:
+        """Describe the limits to pydantic, which reads requests on the wire and writes their JSON schemas."""
+        return _describe_limits(handler(kind), self)
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -50,12 +65,61 @@ def whole_number(least: int, most: int) -> Rule:
     return Rule(lambda value, field: checked_whole(value, field, least, most), "N", least=least, most=most)
 
 
+def number(least: int, most: int, noun: str = "N") -> Rule:
+    return Rule(lambda value, field: checked_real(value, field, least, most), noun, least=least, most=most)
+
+
 def text_rule(max_chars: int, noun: str = "TEXT") -> Rule:
     return Rule(lambda value, field: checked_text(value, field, max_chars=max_chars), noun, 1, max_chars)
 
 
+def many(most: int, *, least: int = 0, noun: str = "TEXT", max_served: int | None = None) -> Rule:
+    """Return the rule of a collection. Its items obey the rule of their own type."""
+    return Rule(partial(check_count, least=least, most=most), noun, least or None, most, max_served=max_served)
+
+
+# The JSON schema keywords of a rule's limits, by pydantic's names of types.
+_TEXT_KEYWORDS = {"min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"}
+_NUMBER_KEYWORDS = {"ge": "minimum", "le": "maximum"}
+_KEYWORDS = {"str": _TEXT_KEYWORDS, "bytes": _TEXT_KEYWORDS, "int": _NUMBER_KEYWORDS, "float": _NUMBER_KEYWORDS}
+_COLLECTIONS = {"list": "minItems", "tuple": "minItems", "frozenset": "minItems", "dict": "minProperties"}
+
+
+def _describe_limits(schema: Any, rule: Rule) -> Any:
+    """Add a rule's limits to pydantic's schema of a type. The rule's own check applies them, with better errors; only
+    the length of a collection is checked before its items are read."""
+    kind = schema["type"]
+    if kind == "nullable":
+        return {**schema, "schema": _describe_limits(schema["schema"], rule)}
+    if kind in _COLLECTIONS:
+        least = {} if rule.min_length is None else {_COLLECTIONS[kind]: rule.min_length}
+        described, most = _with_keywords(schema, least), rule.max_served or rule.max_length
+        return described if most is None else {**described, "max_length": most}
+    keywords = _KEYWORDS.get(kind, {})
+    limits = {keywords[name]: value for name, value in rule.limits.items() if name in keywords}
+    if kind == "bytes" and rule.max_length is not None:
+        limits["maxLength"] = -(-rule.max_length // 3) * 4  # as base64
+    return _with_keywords(schema, limits)
+
+
+def _with_keywords(schema: Any, keywords: dict[str, Any]) -> Any:
+    return (
+        {**schema, "metadata": {**schema.get("metadata", {}), "pydantic_js_updates": keywords}} if keywords else schema
+    )
+
+
 IdempotencyKey = Annotated[
     str, text_rule(256, "KEY"), "Makes a retry safe: a second call with the same key returns the first one's result."
+]
+
+
+# Metadata of a message or a memory. `check_metadata` also checks the names and the texts, which may be empty.
+MetadataArgument = Annotated[
+    Mapping[
+        Annotated[str, text_rule(MAX_METADATA_CHARS, "NAME")],
+        Annotated[str, Rule(checked_text, "TEXT", max_length=MAX_METADATA_CHARS)],
+    ],
+    Rule(lambda value, _: check_metadata(value), "JSON", max_length=MAX_METADATA_ENTRIES),
 ]
 
 
@@ -78,6 +142,7 @@ class Argument:
     optional: bool
     required: bool
     default: Any = None
+    item_rule: Rule | None = None
 
     @property
     def item(self) -> Any:
@@ -97,7 +162,7 @@ class Argument:
 @cache
 def arguments_of(request: Any, path: tuple[str, ...] = ()) -> tuple[Argument, ...]:
     """Return the arguments of a request, in the order of its fields. Its scope is not one of them."""
-    hints = get_type_hints(request, include_extras=True)
+    hints, plain = get_type_hints(request, include_extras=True), get_type_hints(request)
     found: list[Argument] = []
     for each in fields(request):
         if each.name == "scope":
@@ -112,12 +177,13 @@ def arguments_of(request: Any, path: tuple[str, ...] = ()) -> tuple[Argument, ..
             Argument(
                 each.name,
                 (*path, each.name),
-                kind,
+                unwrap_type(plain[each.name], [])[0],
                 next((part for part in about if isinstance(part, str)), ""),
-                next((part for part in about if isinstance(part, Rule)), None),
+                _rule_among(about),
                 optional,
                 required=given is MISSING,
                 default=None if given is MISSING else given,
+                item_rule=_item_rule(kind),
             )
         )
     return tuple(found)
@@ -148,34 +214,48 @@ def check_arguments(request: Any) -> None:
 
 @cache
 def _checks(request: Any) -> tuple[tuple[str, Callable[[Any], Any], bool, Check], ...]:
-    """Return the name, reader and check of each argument that has a check, prepared once for all calls.
-
-    A rule of a collection checks the collection itself.
-    """
+    """Return the name, reader and check of each argument that has a check, prepared once for all calls."""
     found = []
     for each in arguments_of(request):
-        check = _check_of(each.type) if each.rule is None else each.rule.check
+        check = _check_of(each.type, each.rule, each.item_rule)
         if check is not None:
             read = each.value_in if len(each.path) > 1 else attrgetter(each.name)
             found.append((each.name, read, each.optional, check))
     return tuple(found)
 
 
-def _check_of(kind: Any) -> Check | None:
+def _rule_among(about: Iterable[Any]) -> Rule | None:
+    return next((part for part in about if isinstance(part, Rule)), None)
+
+
+def _item_rule(kind: Any) -> Rule | None:
+    about: list[Any] = []
+    if get_origin(kind) in (frozenset, tuple):
+        unwrap_type(get_args(kind)[0], about)
+    return _rule_among(about)
+
+
+def _check_of(kind: Any, rule: Rule | None = None, item_rule: Rule | None = None) -> Check | None:
+    """Return the check of a value. A rule of a collection checks the collection itself; then follow its items."""
+    if get_origin(kind) in (frozenset, tuple):
+        whole = None if rule is None else rule.check
+        return partial(_check_items, get_origin(kind), whole, _check_of(get_args(kind)[0], item_rule))
+    if rule is not None:
+        return rule.check
     if kind is datetime:
         return check_moment
     if kind is bool:
         return checked_flag
     if isinstance(kind, type) and issubclass(kind, Enum):
         return lambda value, field: check_enum(value, kind, field)
-    if get_origin(kind) in (frozenset, tuple):
-        return partial(_check_items, get_origin(kind), _check_of(get_args(kind)[0]))
     return None
 
 
-def _check_items(kind: type[Iterable[Any]], check: Check | None, value: Any, field: str) -> None:
+def _check_items(kind: type[Iterable[Any]], whole: Check | None, check: Check | None, value: Any, field: str) -> None:
     if not isinstance(value, kind):
         raise InvalidInput(field, f"expected a {kind.__name__}, got {type(value).__name__}")
+    if whole is not None:
+        whole(value, field)
     if check is not None:
         for item in value:
             check(item, field)

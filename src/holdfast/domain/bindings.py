@@ -91,7 +91,7 @@ class Resolution:
                 f"no memory is bound here (checked: {rules}); create a binding and make it the company's default"
             )
         if not self.binding.enabled:
-            raise BindingDisabled(f"the binding {self.binding.key!r} is disabled; enable it, or name another")
+            raise BindingDisabled(f"the binding `{self.binding.key}` is disabled; enable it, or name another")
         return self.binding
 
 

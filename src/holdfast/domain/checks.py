@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from enum import Enum
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from holdfast.errors import InvalidInput, InvalidText
 K = TypeVar("K")
 MAX_TEXT_CHARS = 1_000_000
 MAX_QUERY_CHARS = 20_000
+MAX_FILTER_CHARS = 1_024  # of a name to search for
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 MAX_SECONDS = 86_400.0
 MAX_METADATA_ENTRIES = 64
@@ -47,10 +48,19 @@ def checked_whole(value: object, field: str, least: int, most: int) -> int:
     return value
 
 
-def checked_real(value: object, field: str) -> float:
+def checked_real(value: object, field: str, least: int | None = None, most: int | None = None) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
         raise InvalidInput(field, f"must be a number, not {value!r:.40}")
+    if least is not None and most is not None and not least <= value <= most:
+        raise InvalidInput(field, f"must be a number from {least:,} to {most:,}, not {value!r:.40}")
     return value
+
+
+def check_count(values: Sized, field: str, least: int, most: int) -> None:
+    """Check the number of items."""
+    if not least <= len(values) <= most:
+        allowed = f"at most {most:,} are allowed" if len(values) > most else f"give at least {least:,}"
+        raise InvalidInput(field, f"has {len(values):,} items; {allowed}")
 
 
 def _is_finite(value: float) -> bool:
@@ -80,9 +90,9 @@ def check_metadata(metadata: object) -> None:
     for key, value in metadata.items():
         checked_text(key, "metadata key", max_chars=MAX_METADATA_CHARS)
         if not isinstance(value, str):
-            raise InvalidInput(f"metadata.{key:.40}", f"expected text, got {type(value).__name__}")
+            raise InvalidInput(f"metadata[{key!r:.40}]", f"expected text, got {type(value).__name__}")
         if value.strip():
-            checked_text(value, f"metadata.{key:.40}", max_chars=MAX_METADATA_CHARS)
+            checked_text(value, f"metadata[{key!r:.40}]", max_chars=MAX_METADATA_CHARS)
 
 
 def checked_instance(value: object, kind: type[K], field: str = "request") -> K:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
+from holdfast.domain.arguments import many, text_rule
 from holdfast.domain.checks import checked_text
 from holdfast.domain.memory import Plane
 from holdfast.domain.scope import CONVERSATION_PARTS, Partition, Scope
@@ -23,7 +25,9 @@ MAX_LEAVES = 64
 MAX_VALUES = 1_000
 MAX_VALUE_CHARS = 4_096
 MAX_PARTITIONS = 8
-Value = str | datetime
+Value = Annotated[str, text_rule(MAX_VALUE_CHARS)] | datetime
+Values = Annotated[tuple[Value, ...], many(MAX_VALUES, least=1)]
+Parts = Annotated[tuple["Condition", ...], many(MAX_LEAVES, least=1)]
 
 
 class Field(StrEnum):
@@ -56,7 +60,7 @@ class Compare:
 
     field: Field
     op: Op
-    value: Value | tuple[Value, ...]
+    value: Value | Values
 
     def __post_init__(self) -> None:
         field, op = checked_member(Field, self.field, "condition.field"), checked_member(Op, self.op, "condition.op")
@@ -78,7 +82,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    all_of: tuple[Condition, ...]
+    all_of: Parts
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "all_of", _parse_parts(self.all_of))
@@ -87,7 +91,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    any_of: tuple[Condition, ...]
+    any_of: Parts
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "any_of", _parse_parts(self.any_of))
@@ -111,7 +115,7 @@ class ModelContextCondition:
     except those of a private authority.
     """
 
-    partitions: tuple[Partition, ...]
+    partitions: Annotated[tuple[Partition, ...], many(MAX_PARTITIONS, least=1)]
     thread: Scope | None = None
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ A provider keeps memory somewhere: in our own store, in files, in an external sy
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,9 +17,10 @@ from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 
 from holdfast.domain.arguments import Rule, text_rule, whole_number
-from holdfast.domain.scope import Scope, could_be_part
+from holdfast.domain.checks import check_count, checked_text
+from holdfast.domain.scope import Part, Scope, could_be_part
 from holdfast.domain.transcript import Role
-from holdfast.errors import InvalidCursor
+from holdfast.errors import InvalidCursor, InvalidInput, InvalidText
 
 MAX_QUERY_CHARS = 4_000
 MAX_TOP_K = 25
@@ -29,10 +31,51 @@ MAX_HANDLES = 100
 MAX_RECORDS = 100
 MAX_PAGE = 200
 DEFAULT_PAGE = 50
+MAX_NAME_CHARS = 1_024  # of an id, or of the name of a field
+MAX_TYPE_CHARS = 256
+MAX_FIELDS = 100  # of a request or a configuration
+MAX_METADATA = 60  # our own memory keeps four more with them, and has room for 64
+MAX_OBJECT_FIELDS = 1_000  # of an object
+MAX_DATA_CHARS = 65_536  # of metadata, as JSON
+MAX_OBJECT_CHARS = 100_000  # of an object, as JSON
 # A cursor is used in URLs: visible ASCII, and not too long.
 MAX_CURSOR_CHARS = 8_192
 CURSOR_PATTERN = "^[!-~]+$"
 ANY_PROVIDER = "*"  # in a handle: the provider that serves the call
+
+
+def check_data(value: object, field: str, max_chars: int = MAX_DATA_CHARS, max_fields: int = MAX_METADATA) -> None:
+    """Require a dictionary that JSON can represent and that is not too large."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(field, f"expected an object, got {type(value).__name__}")
+    if not value:
+        return
+    check_count(value, field, 0, max_fields)
+    if not all(isinstance(name, str) for name in value):
+        raise InvalidInput(field, "must have text keys")
+    if not all(1 <= len(name) <= MAX_NAME_CHARS for name in value):
+        raise InvalidText(field, f"must have keys of 1 to {MAX_NAME_CHARS:,} characters")
+    try:
+        written = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput(field, "cannot be written as JSON") from None
+    if len(written) > max_chars:
+        raise InvalidText(field, f"has {len(written):,} characters as JSON; at most {max_chars:,} are allowed")
+    checked_text(written, field)
+
+
+def check_config(value: object, field: str) -> None:
+    check_data(value, field, max_fields=MAX_FIELDS)
+
+
+def check_object(value: object, field: str) -> None:
+    check_data(value, field, MAX_OBJECT_CHARS, MAX_OBJECT_FIELDS)
+
+
+Name = Annotated[str, text_rule(MAX_NAME_CHARS, "NAME")]
+FieldName = Annotated[str, Rule(checked_text, "NAME", 1, MAX_NAME_CHARS)]
+Data = Annotated[Mapping[FieldName, Any], Rule(check_data, "JSON", max_length=MAX_METADATA)]
+Config = Annotated[Mapping[FieldName, Any], Rule(check_config, "JSON", max_length=MAX_FIELDS)]
 
 
 def is_cursor(value: object) -> bool:
@@ -40,6 +83,8 @@ def is_cursor(value: object) -> bool:
 
 
 def check_cursor(value: object, field: str) -> None:
+    if isinstance(value, str) and len(value) > MAX_CURSOR_CHARS:
+        raise InvalidCursor(field, f"has {len(value):,} characters; at most {MAX_CURSOR_CHARS:,} are allowed")
     if not is_cursor(value):
         raise InvalidCursor(field, "is malformed; pass on the `next_cursor` of a page unchanged")
 
@@ -86,13 +131,13 @@ class SourceRef:
     """The origin of a memory. `space` is the company, and equals the space of its scope."""
 
     kind: SourceKind
-    space: str
-    issue_id: str | None = None
-    comment_id: str | None = None
-    document_key: str | None = None
-    run_id: str | None = None
-    activity_id: str | None = None
-    external_ref: str | None = None
+    space: Part
+    issue_id: Name | None = None
+    comment_id: Name | None = None
+    document_key: Name | None = None
+    run_id: Name | None = None
+    activity_id: Name | None = None
+    external_ref: Name | None = None
 
 
 class HookKind(StrEnum):
@@ -108,10 +153,10 @@ class HookContext:
     """The hook that triggered a call. `hook_id` is the same for each delivery of an event."""
 
     kind: HookKind
-    hook_id: str
+    hook_id: Part
     triggered_at: datetime
-    actor_agent_id: str | None = None
-    run_id: str | None = None
+    actor_agent_id: Part | None = None
+    run_id: Part | None = None
 
 
 class LookupKeys(NamedTuple):
@@ -144,10 +189,10 @@ def _name(value: str | None) -> str | None:
 class SourcePayload:
     """The captured content: a text, a structured object, or both. The provider decides how to use it."""
 
-    text: str | None = None
-    mime_type: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    object: Mapping[str, Any] | None = None
+    text: Annotated[str, text_rule(MAX_CONTENT_CHARS)] | None = None
+    mime_type: Annotated[str, text_rule(MAX_TYPE_CHARS)] | None = None
+    metadata: Data = field(default_factory=dict)
+    object: Annotated[Mapping[FieldName, Any], Rule(check_object, "JSON", max_length=MAX_OBJECT_FIELDS)] | None = None
 
 
 class BillingType(StrEnum):
@@ -187,8 +232,8 @@ class Usage:
 class RecordHandle:
     """A record by its provider's own id."""
 
-    provider_key: str
-    record_id: str
+    provider_key: Annotated[str, text_rule(MAX_TYPE_CHARS)]
+    record_id: Name
 
 
 class CaptureMode(StrEnum):
@@ -212,9 +257,9 @@ class CaptureRequest:
 
 @dataclass(frozen=True, slots=True)
 class NewRecord:
-    text: str
-    summary: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    text: Annotated[str, text_rule(MAX_CONTENT_CHARS)]
+    summary: Annotated[str, text_rule(MAX_SUMMARY_CHARS)] | None = None
+    metadata: Data = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def checked_currency(value: object, field: str = "currency") -> str:
     return str(value)
 
 
-Currency = Annotated[str, Rule(checked_currency, "CODE", pattern="^[A-Z]{3}$"), "The currency."]
+Currency = Annotated[str, Rule(checked_currency, "CODE", 3, 3, "^[A-Z]{3}$"), "The currency."]
 Micros = Annotated[int, whole_number(0, MAX_PRICE_MICROS)]
 
 

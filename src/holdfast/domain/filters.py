@@ -219,6 +219,9 @@ def _join_conditions(how: type[AllOf] | type[AnyOf], parts: Sequence[Condition],
         raise InvalidInput(path, error.problem) from None
 
 
+# Any other name is quoted.
+_KNOWN = frozenset({"session_id", "sender_id", "timestamp", "parent_type", "parent_id", "AND", "OR", *_RESERVED, *Op})
+
+
 def _below(path: str, name: object) -> str:
-    plain = isinstance(name, str) and name.isidentifier() and len(name) <= 60
-    return f"{path}.{name}" if plain else f"{path}[{name!r:.60}]"
+    return f"{path}.{name}" if name in _KNOWN else f"{path}[{name!r:.60}]"

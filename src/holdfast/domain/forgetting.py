@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from holdfast.domain.checks import checked_text
-from holdfast.domain.ids import OperationId, checked_id
-from holdfast.domain.scope import check_part
+from holdfast.domain.arguments import many, text_rule
+from holdfast.domain.checks import MAX_FILTER_CHARS, check_count, checked_text
+from holdfast.domain.ids import Id, OperationId, checked_id
+from holdfast.domain.scope import Part, check_part
 from holdfast.errors import InvalidInput
+
+MAX_FORGET_IDS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetTarget:
     """The target of a forget. Exactly one of: ids, a conversation, a subject, a source."""
 
-    ids: Annotated[tuple[str, ...], "The ids of the records to forget."] = ()
-    conversation: str | None = None
-    subject: str | None = None
-    source: Annotated[str | None, "Forget everything from this source."] = None
+    ids: Annotated[tuple[Id, ...], many(MAX_FORGET_IDS, noun="ID"), "The ids of the records to forget."] = ()
+    conversation: Part | None = None
+    subject: Part | None = None
+    source: Annotated[str | None, text_rule(MAX_FILTER_CHARS, "NAME"), "Forget everything from this source."] = None
 
     def __post_init__(self) -> None:
         # A target that is set but empty is an error, never "everything".
@@ -30,13 +33,14 @@ class ForgetTarget:
             raise InvalidInput("forget", f"give one target, not {' and '.join(targets)}")
         if not targets:
             raise InvalidInput("forget", "has no target; give an id, a conversation, a subject or a source")
+        check_count(self.ids, "record_id", 0, MAX_FORGET_IDS)
         for record_id in self.ids:
             checked_id(record_id, "record_id")
         for name in ("conversation", "subject"):
             if (value := getattr(self, name)) is not None:
                 check_part(name, value)
         if self.source is not None:
-            checked_text(self.source, "source")
+            checked_text(self.source, "source", max_chars=MAX_FILTER_CHARS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,16 @@ from typing import Annotated
 
 from holdfast.domain.arguments import text_rule
 from holdfast.domain.bindings import HOOKS_AT_FIRST, Binding
-from holdfast.domain.contract import CaptureMode, HookContext, HookKind, Snippet, SourceKind, SourcePayload, SourceRef
+from holdfast.domain.contract import (
+    MAX_NAME_CHARS,
+    CaptureMode,
+    HookContext,
+    HookKind,
+    Snippet,
+    SourceKind,
+    SourcePayload,
+    SourceRef,
+)
 from holdfast.domain.ids import DeliveryId, OperationId
 from holdfast.domain.scope import Scope
 
@@ -21,7 +30,6 @@ CAPTURED = frozenset(HookKind) - ANSWERED
 MODES: Mapping[HookKind, CaptureMode] = {
     kind: CaptureMode.RECORD if kind is HookKind.MANUAL_CAPTURE else CaptureMode.RESIDUE for kind in CAPTURED
 }
-MAX_NAME_CHARS = 1_024
 NOWHERE = "binding"  # the destination of a hook that no binding serves
 _TO_BINDING, _TO_SUBSCRIBER = "binding:", "subscriber:"
 

@@ -44,4 +44,5 @@ def checked_id(value: object, field: str) -> str:
     return checked_text(value, field, max_chars=MAX_ID_CHARS)
 
 
-Id = Annotated[str, Rule(checked_id, "ID", 1, MAX_ID_CHARS)]
+ID_RULE = Rule(checked_id, "ID", 1, MAX_ID_CHARS)
+Id = Annotated[str, ID_RULE]

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
+from holdfast.domain.arguments import many
 from holdfast.domain.bindings import Key
 from holdfast.domain.contract import HookContext, HookKind, Since, SourceRef, Until
 from holdfast.domain.ids import JobId, OperationId
@@ -113,7 +114,9 @@ class JobFilter:
     """Jobs queued at or after `since` and before `until`."""
 
     state: Annotated[JobState | None, "In this state; stuck: still running, but its lease has expired."] = None
-    kinds: Annotated[frozenset[JobKind] | None, "Of these kinds, such as extract or deliver."] = None
+    kinds: Annotated[
+        frozenset[JobKind] | None, many(len(JobKind), noun="KIND"), "Of these kinds, such as extract or deliver."
+    ] = None
     binding: Annotated[Key | None, "Through this binding."] = None
     agent: Annotated[Part | None, "Of this agent."] = None
     project: Annotated[Part | None, "In this project."] = None

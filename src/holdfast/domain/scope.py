@@ -17,6 +17,7 @@ from holdfast.errors import InvalidScope
 DEFAULT_SPACE = "default"
 EVERYWHERE = "*"  # not a space: all of them at once, for maintenance of the store
 MAX_PART_CHARS = 256
+Part = Annotated[str, Rule(lambda value, name: check_part(name, value), "NAME", 1, MAX_PART_CHARS)]
 
 
 class PartitionKind(StrEnum):
@@ -29,23 +30,25 @@ class PartitionKind(StrEnum):
 class Partition:
     """The unit of statistics, postings and vectors: of one subject, else of one agent, else shared in the space."""
 
-    space: str
+    space: Part
     kind: PartitionKind
-    owner: str = ""
+    owner: Annotated[
+        str, Rule(lambda value, name: value and check_part(name, value), "NAME", max_length=MAX_PART_CHARS)
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    space: str = DEFAULT_SPACE
-    app: str | None = None
-    project: str | None = None
-    agent: str | None = None
-    subject: str | None = None
-    channel: str | None = None
-    conversation: str | None = None
-    run: str | None = None
-    issue: str | None = None
-    namespace: str | None = None
+    space: Part = DEFAULT_SPACE
+    app: Part | None = None
+    project: Part | None = None
+    agent: Part | None = None
+    subject: Part | None = None
+    channel: Part | None = None
+    conversation: Part | None = None
+    run: Part | None = None
+    issue: Part | None = None
+    namespace: Part | None = None
 
     def __post_init__(self) -> None:
         for name in SCOPE_PARTS:
@@ -108,6 +111,3 @@ def check_part(name: str, value: object) -> None:
     # Fast path: a printable string holds neither.
     if not value.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in value):
         raise InvalidScope(name, "holds control characters or lone surrogates; remove them")
-
-
-Part = Annotated[str, Rule(lambda value, name: check_part(name, value), "NAME", 1, MAX_PART_CHARS)]

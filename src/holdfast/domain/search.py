@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, NamedTuple, Protocol, TypeAlias
 
-from holdfast.domain.arguments import Rule, text_rule, whole_number
-from holdfast.domain.checks import MAX_QUERY_CHARS, checked_real, checked_text
+from holdfast.domain.arguments import Rule, many, number, text_rule, whole_number
+from holdfast.domain.checks import MAX_FILTER_CHARS, MAX_QUERY_CHARS, checked_real
 from holdfast.domain.conditions import Condition, checked_condition
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.ranking import FloatArray, HalfArray, IntArray
@@ -22,6 +22,7 @@ QueryVector: TypeAlias = FloatArray | Callable[[str], FloatArray] | None
 
 
 MAX_TOP_K = 1_000
+MAX_SCORE = 1_000_000
 
 
 class Method(StrEnum):
@@ -45,10 +46,10 @@ def check_radius(value: object, field: str) -> None:
 
 
 Query = Annotated[str, text_rule(MAX_QUERY_CHARS, "QUERY"), "A question, or some words."]
-# There is no length limit: an unknown name just finds nothing.
-_Name = Annotated[str, Rule(checked_text, "NAME", 1)]
+# Longer than any stored name: an unknown one just finds nothing.
+_Name = Annotated[str, text_rule(MAX_FILTER_CHARS, "NAME")]
 Kind = Annotated[HitKind, "message or memory."]
-Planes = Annotated[frozenset[Plane], "Memories of these planes, such as long_term."]
+Planes = Annotated[frozenset[Plane], many(len(Plane), noun="PLANE"), "Memories of these planes, such as long_term."]
 Sender = Annotated[_Name, "Messages of this sender."]
 Source = Annotated[_Name, "Records from this source."]
 AsOf = Annotated[datetime, "As known at this time, such as 2026-11-15T09:30."]
@@ -73,7 +74,7 @@ class SearchOptions:
     said_to: Annotated[datetime | None, "Messages said before this time."] = None
     as_of: AsOf | None = None
     valid_at: ValidAt | None = None
-    min_score: Annotated[float | None, Rule(checked_real, "SCORE"), "The minimum score."] = None
+    min_score: Annotated[float | None, number(-MAX_SCORE, MAX_SCORE, "SCORE"), "The minimum score."] = None
     quarantined: Annotated[bool, "Include quarantined memories."] = False
     method: Annotated[Method, "hybrid, keyword (by words alone) or vector (by meaning alone)."] = Method.HYBRID
     radius: Annotated[

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
-from holdfast.domain.checks import Metadata, check_enum, check_metadata, checked_text
+from holdfast.domain.arguments import MetadataArgument, text_rule
+from holdfast.domain.checks import MAX_TEXT_CHARS, Metadata, check_enum, check_metadata, checked_text
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.scope import Scope
@@ -14,6 +16,7 @@ from holdfast.domain.times import checked_time
 
 DEFAULT_CONVERSATION = "default"
 MAX_EXTERNAL_ID_CHARS = 256
+MAX_SENDER_CHARS = 256
 
 
 class Role(StrEnum):
@@ -27,17 +30,17 @@ class Role(StrEnum):
 class Draft:
     """A message to add."""
 
-    text: str
-    sender: str | None = None
+    text: Annotated[str, text_rule(MAX_TEXT_CHARS)]
+    sender: Annotated[str, text_rule(MAX_SENDER_CHARS)] | None = None
     role: Role = Role.USER
     said_at: datetime | None = None
-    external_id: str | None = None
-    metadata: Metadata = field(default_factory=dict)
+    external_id: Annotated[str, text_rule(MAX_EXTERNAL_ID_CHARS)] | None = None
+    metadata: MetadataArgument = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_text(self.text, "text")
         if self.sender is not None:
-            checked_text(self.sender, "sender", max_chars=256)
+            checked_text(self.sender, "sender", max_chars=MAX_SENDER_CHARS)
         if self.external_id is not None:
             checked_text(self.external_id, "id", max_chars=MAX_EXTERNAL_ID_CHARS)
         check_enum(self.role, Role, "role")

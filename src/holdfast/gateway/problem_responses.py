@@ -1,25 +1,29 @@
 """Maps errors to HTTP responses: `application/problem+json`, or EverOS's envelope under its prefix.
 
 One table maps error classes to statuses; a test checks that it covers every class, itself or by its parent. A problem
-never repeats a value from the request: it may be a key.
+never repeats a value or a name from the request: it may be a key. Errors quote such a value by its `repr`, and it is
+withheld here; a name that we know, such as that of a binding, is in backticks or in `public`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from holdfast import errors
-from holdfast.control.schemas import json_name
+from holdfast.control.schemas import RequestModel, field_names, json_name
 from holdfast.domain.bindings import KEY_PATTERN
 from holdfast.domain.contract import CURSOR_PATTERN
 from holdfast.gateway.edge.problem_json import phrase, problem_body
+from holdfast.gateway.everos.schemas import EverosRequest
 from holdfast.wire import PROBLEMS, field_path
 
 log = logging.getLogger("holdfast.gateway")
@@ -86,7 +90,7 @@ def install(app: FastAPI) -> None:
 
 async def _holdfast_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.HoldfastError)
-    status, detail = status_of(error), str(error)
+    status, detail = status_of(error), withhold_quoted(str(error))
     if isinstance(error, errors.RevisionConflict) and "if-match" in request.headers:
         status = 412
     if status >= 500:
@@ -100,12 +104,21 @@ async def _holdfast_error(request: Request, error: Exception) -> Response:
         headers["Retry-After"] = str(RETRY_SECONDS)
     fields: list[dict[str, str]] = []
     if isinstance(error, errors.InvalidInput):
-        field = _route_field(request.url.path, error.field)
-        detail, fields = f"{field}: {error.problem}", [{"field": field, "problem": error.problem}]
+        field, problem = _route_field(request.url.path, withhold_quoted(error.field)), withhold_quoted(error.problem)
+        detail, fields = f"{field}: {problem}", [{"field": field, "problem": problem}]
     elif error.field is not None and request.url.path.startswith(_COMPANIES):
         # Only these routes know bindings.
         fields = [{"field": error.field, "problem": detail}]
     return refusal(request, status, error.code, detail, headers, fields, error.operation_id)
+
+
+# A value in an error is quoted by `repr`: not after a letter, like an apostrophe. A long one is cut, with its end.
+_QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))""", re.DOTALL)
+
+
+def withhold_quoted(text: str) -> str:
+    """Withhold the values that an error quotes: the caller sent them, and they may be a key."""
+    return _QUOTED.sub("'…'", text)
 
 
 def _log_context(request: Request, error: errors.HoldfastError) -> str:
@@ -142,12 +155,21 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
         return refusal(request, 415, "unsupported_media_type", f"the Content-Type must be {expected}")
     if any(each["type"] == "json_invalid" for each in issues):
         return refusal(request, 400, "malformed_json", "the body is not valid JSON; check its syntax")
-    fields = [{"field": _format_location(each["loc"]), "problem": _problem(each)} for each in issues[:20]]
+    names = field_names(RequestModel) | field_names(EverosRequest)
+    fields = [{"field": _format_location(each, names), "problem": _problem(each)} for each in issues[:20]]
+    if issues[0]["type"] == "extra_forbidden" and len(issues[0]["loc"]) == 2:
+        fields[0]["problem"] = f"has an unknown field; known are {', '.join(_body_fields(request)) or 'none'}"
     first = fields[0]
     detail = f"{first['field']}: {first['problem']}"
     if len(issues) > 1:
         detail += f" (and {len(issues) - 1} more)"
     return refusal(request, 422, "invalid_input", detail, fields=fields)
+
+
+def _body_fields(request: Request) -> Iterable[str]:
+    """The fields of the body of the request's route."""
+    body = getattr(request.scope.get("route"), "body_field", None)
+    return () if body is None else body.field_info.annotation.model_fields
 
 
 def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str | None:
@@ -159,13 +181,14 @@ def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str
     return "application/json" if whole_body and not sent.endswith("json") else None
 
 
-def _format_location(loc: Sequence[str | int]) -> str:
-    """Format a location such as `messages[0].timestamp`, as the caller wrote it."""
-    kinds = {"body", "query", "path", "header", "cookie"}
-    parts = loc[1:] if loc and loc[0] in kinds else loc
+def _format_location(issue: Mapping[str, Any], names: Container[str]) -> str:
+    """Format a location such as `messages[0].timestamp`, without names that are not ours."""
+    loc = issue["loc"][:-1] if issue["type"] == "extra_forbidden" else issue["loc"]
+    parameter = loc[:1] in (("query",), ("path",), ("header",), ("cookie",))
+    parts = [part for part in loc[1 if parameter or loc[:1] == ("body",) else 0 :] if part != _OF_A_NAME]
     if not parts:
         return str(loc[0]) if loc else "body"
-    return field_path([part for part in parts if part != _OF_A_NAME])
+    return withhold_quoted(field_path(parts, parts[:1] if parameter else names))
 
 
 _OF_A_NAME = "[key]"  # pydantic appends this if a mapping's key is invalid
@@ -175,7 +198,7 @@ _PATTERNS = {
 }
 _PROBLEMS = {
     **PROBLEMS,
-    "extra_forbidden": "is not a field of this request; leave it out",
+    "extra_forbidden": "has an unknown field; leave it out",
     "list_type": "expected a list",
     "model_attributes_type": "expected an object",
 }
@@ -207,7 +230,16 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     code, detail = _HTTP.get(error.status_code, (_code(error.status_code), str(error.detail)))
     if error.status_code == 400 and request.headers.get("content-type", "").lower().startswith(_FORMS):
         code, detail = "malformed_form", _FORM
-    return refusal(request, error.status_code, code, detail, dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods_of(request))
+    return refusal(request, error.status_code, code, detail, headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Return all methods of a path: the framework names those of one route only."""
+    matching = [each for each in request.app.state.table if each.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in matching for method in route.methods or ()})
 
 
 def _code(status: int) -> str:

@@ -13,18 +13,23 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringC
 
 from holdfast.control.schemas import RequestModel, ResponseModel, request_field
 from holdfast.domain.arguments import arguments_of
-from holdfast.domain.checks import MAX_METADATA_ENTRIES
+from holdfast.domain.checks import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, MAX_QUERY_CHARS, MAX_TEXT_CHARS
+from holdfast.domain.conditions import MAX_LEAVES
+from holdfast.domain.external_uris import MAX_URI_CHARS
+from holdfast.domain.forgetting import MAX_FORGET_IDS
 from holdfast.domain.memory import Plane
+from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.domain.search import SearchOptions
+from holdfast.runtime.add import MAX_SERVED_MESSAGES
 
 CHAT = "chat:"
 RESOURCE = "resource:"
-MAX_MESSAGES = 500
 MAX_TOP_K = 100
 MAX_PAGE = 100
 # Epoch milliseconds of 1973 to 5138: seconds and microseconds of our time fall outside.
 _FIRST_MS, _LAST_MS = 10**11, 10**14
+_MILLIS: dict[str, Any] = {"minimum": _FIRST_MS, "exclusiveMaximum": _LAST_MS}
 
 ScopeName = Literal["current_chat", "resources", "all_user_memory"]
 Method = Literal["hybrid", "keyword", "vector"]
@@ -61,7 +66,7 @@ def known_session(value: str) -> str:
 
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
-Millis = Annotated[int, AfterValidator(milliseconds), Field(examples=[1780000000000])]
+Millis = Annotated[int, AfterValidator(milliseconds), Field(examples=[1780000000000], json_schema_extra=_MILLIS)]
 ChatSession = Annotated[
     str,
     StringConstraints(max_length=MAX_PART_CHARS + len(CHAT)),
@@ -74,7 +79,7 @@ Session = Annotated[str, StringConstraints(max_length=2 * MAX_PART_CHARS), After
 
 UserKey = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=80)]
-Text = Annotated[str, StringConstraints(min_length=1)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_CHARS)]
 Planes = Annotated[list[Annotated[Plane, Field(strict=False)]], Field(max_length=len(Plane))]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
 
@@ -118,19 +123,23 @@ class UserListResponse(ResponseModel):
 # --- conversations ---
 
 
+MetadataName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_METADATA_CHARS)]
+MetadataText = Annotated[str, StringConstraints(max_length=MAX_METADATA_CHARS)]
+
+
 class MessageRequest(RequestModel):
     sender_id: Name
     role: SenderRole
     timestamp: Millis = Field(description="When the message was said, in milliseconds since 1970, UTC.")
     content: Text
-    metadata: Annotated[dict[str, str], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
+    metadata: Annotated[dict[MetadataName, MetadataText], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
         default=None, description="Texts by name, stored with the message and returned with it."
     )
 
 
 class AddMessagesRequest(SignedRequest):
     session_id: ChatSession
-    messages: Annotated[list[MessageRequest], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
+    messages: Annotated[list[MessageRequest], Field(min_length=1, max_length=MAX_SERVED_MESSAGES, fail_fast=True)]
 
 
 class SkippedMessageResponse(ResponseModel):
@@ -173,7 +182,7 @@ _OptionsRequest: Any = create_model("SearchOptionsRequest", __base__=SignedReque
 class SearchRequest(_OptionsRequest):  # type: ignore[misc]
     """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
-    query: Text
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
     conversation_id: Annotated[Name, AfterValidator(bare_conversation)] | None = None
     scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = Field(default=["current_chat", "resources"])
     method: Method = "hybrid"
@@ -181,7 +190,7 @@ class SearchRequest(_OptionsRequest):  # type: ignore[misc]
     radius: Annotated[float, Field(ge=0, le=1, strict=False)] | None = Field(
         default=None, description="The minimum semantic similarity, from 0 to 1."
     )
-    filters: dict[str, Any] | None = Field(
+    filters: Annotated[dict[str, Any], Field(max_length=MAX_LEAVES)] | None = Field(
         default=None,
         description="On session_id, sender_id and timestamp: a value, or eq, ne, gt, gte, lt, lte, in; AND, OR.",
     )
@@ -245,7 +254,7 @@ class HistoryResponse(ResponseModel):
 class ForgetRequest(SignedRequest):
     """Send exactly one of `ids`, `session_id` and `everything`. Without `token`, the call is a preview."""
 
-    ids: Annotated[list[Id], Field(min_length=1, max_length=1_000)] | None = None
+    ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_FORGET_IDS)] | None = None
     session_id: Session | None = None
     everything: bool = Field(default=False, description="All of this user's memory in this app and project.")
     token: Id | None = None
@@ -327,8 +336,8 @@ class UploadRequest(SignedRequest):
 class ExternalResourceRequest(SignedRequest):
     """A document stored elsewhere. The request contains its text: nothing is ever fetched."""
 
-    uri: Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
-    text: Text
+    uri: Annotated[str, StringConstraints(min_length=1, max_length=MAX_URI_CHARS)]
+    text: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CONTENT_BYTES)]
     name: Annotated[str, StringConstraints(min_length=1, max_length=256)] | None = None
     media_type: Literal["text/plain", "text/markdown", "text/html"] = "text/plain"
 

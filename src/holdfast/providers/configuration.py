@@ -76,14 +76,15 @@ class ConfiguredProvider(ABC, Generic[C]):
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         # Raised outside the except block, because the original error may quote values.
-        raise InvalidConfiguration(_path(first["loc"]), _problem(first["type"], first["msg"]))
+        unknown = first["loc"][-1] if first["type"] == "extra_forbidden" else None
+        raise InvalidConfiguration(_path(first["loc"], unknown), _problem(first["type"], first["msg"]))
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    """Format a path as `config.messages[1].text`. Overlong names are cut, since they may be values."""
+def _path(location: tuple[int | str, ...], unknown: int | str | None) -> str:
+    """Format a path as `config.messages[1].text`. An unknown name is quoted, and cut: it may be a value."""
     found = "config"
     for part in location:
-        found += f"[{part}]" if isinstance(part, int) else f".{part:.64}"
+        found += f"[{part!r:.64}]" if isinstance(part, int) or part == unknown else f".{part:.64}"
     return found
 
 

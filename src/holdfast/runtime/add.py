@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.arguments import IdempotencyKey, text_rule
-from holdfast.domain.checks import checked_text
+from holdfast.domain.arguments import IdempotencyKey, many, text_rule
+from holdfast.domain.checks import check_count, checked_text
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.jobs import Cause
 from holdfast.domain.results import Added, SkippedMessage
@@ -22,6 +22,9 @@ from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_indexing
 
 MAX_SOURCE_CHARS = 256
+# All or nothing: one transaction, for which other writers wait. A service's other callers would wait, too.
+MAX_MESSAGES = 100_000
+MAX_SERVED_MESSAGES = 500
 NewSource = Annotated[str, text_rule(MAX_SOURCE_CHARS, "NAME"), "The origin of the content, to filter and forget by."]
 FORGOTTEN = "forgotten: a message of this id was forgotten, and is not brought back"
 KNOWN = "known: this message is stored already"
@@ -44,6 +47,7 @@ class Add(Write[_PreparedAdd, Added]):
     scope: Scope
     drafts: Annotated[
         tuple[Draft, ...],
+        many(MAX_MESSAGES, least=1, noun="MESSAGE", max_served=MAX_SERVED_MESSAGES),
         "Texts, or dictionaries with `text` and any of `sender`, `role`, `timestamp`, `id`, `metadata`.",
     ]
     idempotency_key: IdempotencyKey | None = None
@@ -54,6 +58,7 @@ class Add(Write[_PreparedAdd, Added]):
             raise InvalidInput("conversation", "is needed to add messages")
         if not self.drafts:
             raise InvalidInput("messages", "is empty; give at least one message")
+        check_count(self.drafts, "messages", 1, MAX_MESSAGES)
         check_source(self.source)
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedAdd:

@@ -23,7 +23,6 @@ class _HasId(Protocol):
 N = TypeVar("N", bound=_HasId)
 R = TypeVar("R")
 MAX_PAGE = 1_000
-Cursor = Annotated[str, "The `next_cursor` of the previous page."]
 PageLimit = Annotated[int, whole_number(1, MAX_PAGE), "At most N."]
 
 

@@ -60,7 +60,7 @@ def _ambiguous_owner_error(scope: Scope, others: tuple[Partition, ...]) -> Inval
     name = f"conversation {scope.conversation!r:.80}"
     if len(others) == 1:
         kind, owner = others[0].kind, others[0].owner
-        return InvalidScope(kind, f"{name} belongs to one {kind}, {owner!r:.80}: name it; nothing was forgotten")
+        return InvalidScope(kind, f"{name} belongs to one {kind}, `{owner:.80}`: name it; nothing was forgotten")
     kinds = Counter(each.kind for each in others)
     whose = " and ".join(f"{count:,} {kind}{'s' * (count > 1)}" for kind, count in sorted(kinds.items(), reverse=True))
     return InvalidScope("subject", f"{name} belongs to {whose}: name one of them; nothing was forgotten")

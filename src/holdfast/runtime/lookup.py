@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action
 from holdfast.domain.arguments import GROUP
+from holdfast.domain.contract import Cursor
 from holdfast.domain.ids import Id
 from holdfast.domain.memory import OPEN_PLANES
 from holdfast.domain.results import Page, Record
@@ -14,7 +15,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import AsOf
 from holdfast.errors import NotFound
 from holdfast.ports import ListFilter, Reader
-from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
+from holdfast.runtime.cursors import PageLimit, PageRead
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.requests import SimpleRead

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
-from holdfast.domain.arguments import GROUP, IdempotencyKey, text_rule
-from holdfast.domain.checks import MAX_TEXT_CHARS, check_metadata, checked_flag, checked_text
-from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.arguments import GROUP, IdempotencyKey, MetadataArgument, many, text_rule
+from holdfast.domain.checks import MAX_TEXT_CHARS, check_count, check_metadata, checked_flag, checked_text
+from holdfast.domain.ids import ID_RULE, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.results import Record, RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
-from holdfast.errors import InvalidInput, NotFound, RevisionConflict
+from holdfast.errors import NotFound, RevisionConflict
 from holdfast.ports import NewRevision, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.add import NewSource, check_source
@@ -27,8 +27,12 @@ from holdfast.runtime.revisions import ExpectedRevision, require_revision, valid
 
 MAX_REASON_CHARS = 1_000
 Text = Annotated[str, text_rule(MAX_TEXT_CHARS), "A statement that can be understood on its own."]
-EvidenceIds = Annotated[tuple[MessageId, ...], "The ids of the messages that it comes from."]
 MAX_EVIDENCE = 1_000
+EvidenceIds = Annotated[
+    tuple[Annotated[MessageId, ID_RULE], ...],
+    many(MAX_EVIDENCE, noun="ID"),
+    "The ids of the messages that it comes from.",
+]
 _TICK = timedelta(microseconds=1)
 
 
@@ -82,7 +86,7 @@ class Remember(_IndexedWrite):
     evidence: EvidenceIds = ()
     validity: Annotated[Validity, GROUP] = ALWAYS
     source: NewSource | None = None
-    metadata: Annotated[Mapping[str, str], "Texts by name, of your own."] = field(default_factory=dict)
+    metadata: Annotated[MetadataArgument, "Texts by name, of your own."] = field(default_factory=dict)
     quarantined: Annotated[bool, "Store it without showing it to searches."] = False
     idempotency_key: IdempotencyKey | None = None
 
@@ -244,8 +248,7 @@ class Correct(_IndexedWrite):
 
 
 def check_evidence(evidence: tuple[MessageId, ...]) -> None:
-    if len(evidence) > MAX_EVIDENCE:
-        raise InvalidInput("evidence", f"has {len(evidence):,} messages; at most {MAX_EVIDENCE:,} are allowed")
+    check_count(evidence, "evidence", 0, MAX_EVIDENCE)
     for message_id in evidence:
         ids.checked_id(message_id, "evidence")
 

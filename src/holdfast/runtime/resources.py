@@ -10,17 +10,18 @@ from typing import Annotated, Any, ClassVar
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import IdempotencyKey, Rule, check_arguments, text_rule
-from holdfast.domain.external_uris import checked_uri
+from holdfast.domain.contract import Cursor
+from holdfast.domain.external_uris import MAX_URI_CHARS, checked_uri
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import Id, MemoryId, ResourceId
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
-from holdfast.domain.resources import Document, Resource, ResourceAdded, ResourcePage, resource_uri
+from holdfast.domain.resources import MAX_CONTENT_BYTES, Document, Resource, ResourceAdded, ResourcePage, resource_uri
 from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
-from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
+from holdfast.runtime.cursors import PageLimit, PageRead
 from holdfast.runtime.forget import ForgetWrite, forget_planned
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
@@ -29,6 +30,16 @@ from holdfast.runtime.requests import SimpleRead
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
+
+
+def _check_content(content: object, field_name: str) -> None:
+    if not isinstance(content, bytes):
+        raise InvalidInput(field_name, f"expected bytes, got {type(content).__name__}")
+    if len(content) > MAX_CONTENT_BYTES:
+        size, most = len(content) / 2**20, MAX_CONTENT_BYTES >> 20
+        raise InvalidDocument(field_name, f"has {size:,.1f} MB; at most {most} MB can be read: split it")
+
+
 _NOTHING = ForgetPlan(
     fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
 )
@@ -57,17 +68,17 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
     action: ClassVar[Action] = Action.ADD_RESOURCE
     scope: Scope
     name: Annotated[str, text_rule(MAX_NAME_CHARS, "NAME"), "The name of the file; its ending says the format."]
-    content: Annotated[bytes, "A text, the bytes of a file, or its path."] = field(repr=False)
+    content: Annotated[
+        bytes, Rule(_check_content, "FILE", max_length=MAX_CONTENT_BYTES), "A text, the bytes of a file, or its path."
+    ] = field(repr=False)
     media_type: Annotated[str | None, text_rule(MAX_TYPE_CHARS, "TYPE"), "The format, if the name does not say."] = None
     external_uri: Annotated[
-        str | None, Rule(checked_uri, "URI"), "The origin: an http(s) address or a name of your own."
+        str | None, Rule(checked_uri, "URI", 1, MAX_URI_CHARS), "The origin: an http(s) address or a name of your own."
     ] = None
     idempotency_key: IdempotencyKey | None = None
 
     def __post_init__(self) -> None:
         check_arguments(self)
-        if not isinstance(self.content, bytes):
-            raise InvalidInput("content", f"expected bytes, got {type(self.content).__name__}")
 
     async def prepare(self, core: Core, grant: Grant) -> _PreparedResource:
         sha256 = hashlib.sha256(self.content).hexdigest()

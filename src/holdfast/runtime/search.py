@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import GROUP
-from holdfast.domain.checks import MAX_QUERY_CHARS, checked_real, checked_text, checked_whole
+from holdfast.domain.checks import MAX_FILTER_CHARS, MAX_QUERY_CHARS, checked_real, checked_text, checked_whole
 from holdfast.domain.conditions import checked_condition
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import Id, checked_id
@@ -19,7 +19,7 @@ from holdfast.domain.memory import Evidence, MemoryRecord
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
-from holdfast.domain.search import MAX_TOP_K, Method, Query, check_radius
+from holdfast.domain.search import MAX_SCORE, MAX_TOP_K, Method, Query, check_radius
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.loops import run_sync
 from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
@@ -91,11 +91,10 @@ def check_query(query: str, wanted: SearchOptions, places: str = "top_k") -> Non
 def check_options(wanted: SearchOptions, places: str = "top_k") -> None:
     checked_whole(wanted.top_k, places, 1, MAX_TOP_K)
     for name in ("sender", "source"):
-        # There is no length limit: an unknown name just finds nothing.
         if (value := getattr(wanted, name)) is not None:
-            checked_text(value, name)
+            checked_text(value, name, max_chars=MAX_FILTER_CHARS)
     if wanted.min_score is not None:
-        checked_real(wanted.min_score, "min_score")
+        checked_real(wanted.min_score, "min_score", -MAX_SCORE, MAX_SCORE)
     if wanted.radius is not None:
         check_radius(wanted.radius, "radius")
         if wanted.method is Method.KEYWORD:

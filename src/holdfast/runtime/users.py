@@ -12,11 +12,13 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain.access import Action, ActorKind, ActorRole, Grant
-from holdfast.domain.arguments import IdempotencyKey, Rule, check_arguments, text_rule
+from holdfast.domain.arguments import IdempotencyKey, Rule, check_arguments, many, text_rule
+from holdfast.domain.contract import Cursor
 from holdfast.domain.lookalikes import find_lookalike
 from holdfast.domain.scope import EVERYWHERE, Part, Scope
 from holdfast.domain.users import (
     KEY_PREFIXES,
+    MAX_SUBJECTS,
     ROLES,
     Issued,
     User,
@@ -30,7 +32,7 @@ from holdfast.domain.users import (
 from holdfast.domain.visible_text import has_hidden, is_plain_line
 from holdfast.errors import InvalidInput, NotFound, UserExists
 from holdfast.ports import Reader, Transaction
-from holdfast.runtime.cursors import Cursor, PageLimit, PageRead
+from holdfast.runtime.cursors import PageLimit, PageRead
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 
@@ -78,7 +80,11 @@ class CreateUser(Write[_NewKey, Issued]):
     must_exist: Annotated[bool, "Create no user."] = False
     kind: HolderKind = ActorKind.USER
     role: Annotated[ActorRole | None, "What it may do. The default depends on its kind."] = None
-    subjects: Annotated[frozenset[str] | None, "The subjects that an agent may act for besides itself."] = None
+    subjects: Annotated[
+        frozenset[Part] | None,
+        many(MAX_SUBJECTS, noun="NAME"),
+        "The subjects that an agent may act for besides itself.",
+    ] = None
 
     def __post_init__(self) -> None:
         _check_space(self.scope)

@@ -78,11 +78,11 @@ def test_the_same_key_makes_a_binding_once(acme: Company) -> None:
 
 WRONG: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("POST", "/bindings", {"key": "second", "provider": "nope"}, 422, "provider"),
-    ("POST", "/bindings", {"key": "second", "provider": "local", "config": {"x": 1}}, 422, "config.x"),
+    ("POST", "/bindings", {"key": "second", "provider": "local", "config": {"x": 1}}, 422, "config['…']"),
     ("POST", "/bindings", {"key": "No Key", "provider": "local"}, 422, "key"),
     ("POST", "/bindings", {"key": "k" * 65, "provider": "local"}, 422, "key"),
     ("POST", "/bindings", {"key": "second"}, 422, "provider"),
-    ("POST", "/bindings", {"key": "second", "provider": "local", "hook": {}}, 422, "hook"),
+    ("POST", "/bindings", {"key": "second", "provider": "local", "hook": {}}, 422, "body"),
     ("POST", "/bindings", {"key": "default", "provider": "local"}, 409, "key"),
     ("PATCH", "/bindings/none", {"enabled": False}, 404, "binding_key"),
     ("PATCH", "/bindings/default", {}, 422, "changes"),
@@ -90,7 +90,7 @@ WRONG: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("PUT", "/default-binding", {"binding_key": "none"}, 404, "binding_key"),
     ("PUT", "/agents/builder/binding", {"binding_key": "none"}, 404, "binding_key"),
     ("GET", "/resolve?binding_key=none", {}, 404, "binding_key"),
-    ("GET", "/resolve?agent=builder", {}, 422, "agent"),
+    ("GET", "/resolve?agent=builder", {}, 422, "query"),
     ("GET", "/activity?limit=201", {}, 422, "limit"),
     ("GET", "/activity?cursor=x", {}, 422, "cursor"),
     ("DELETE", "/bindings/none", {}, 404, "binding_key"),
@@ -107,8 +107,7 @@ def test_what_cannot_be_done_is_told_with_its_field(
     assert answer.status_code == status, answer.text
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert fields_of(answer.json()) == [field]
-    if status != 422:
-        assert "none" in answer.text or "default" in answer.text
+    assert "none" not in answer.text
 
 
 def test_who_may_do_what_with_bindings(acme: Company) -> None:

@@ -68,6 +68,10 @@ def _text(length: int) -> str:
     return "k" * length
 
 
+def _currency(length: int) -> str:
+    return "X" * length
+
+
 def _filter(length: int) -> str:
     return json.dumps({"colour": "r" * (length - len('{"colour": ""}'))})
 
@@ -77,10 +81,11 @@ def _bounds(route: str, place: tuple[str | int, ...], given: dict[str, Any]) -> 
     if place and place[-1] in MOMENTS:
         return
     if "maxLength" in schema:
-        yield Bound(route, place, schema["maxLength"], _filter if place == ("metadata_filter",) else _text)
+        text = _currency if place[-1:] == ("currency",) else _text
+        yield Bound(route, place, schema["maxLength"], _filter if place == ("metadata_filter",) else text)
     if "maximum" in schema:
         yield Bound(route, place, schema["maximum"], int)
-    if "maxProperties" in schema:
+    if "maxProperties" in schema and "$ref" not in schema.get("propertyNames", ()):
         yield Bound(route, place, schema["maxProperties"], lambda most: {f"name{each}": "x" for each in range(most)})
     if "items" in schema:
         item = _resolved(schema["items"])

@@ -130,7 +130,7 @@ def test_tools_are_told_and_called(acme: Company) -> None:
     found = agent.post("/tools/memory.search", query="cores")
     assert [each["record_id"] for each in found["snippets"]] == [noted]
     assert agent.post("/tools/memory.forget", 403, record_ids=[noted])["code"] == "access_denied"
-    assert fields_of(agent.post("/tools/memory.search", 422, query="x", topk=3)) == ["topk"]
+    assert fields_of(agent.post("/tools/memory.search", 422, query="x", topk=3)) == ["arguments"]
     assert agent.post("/tools/memory.erase", 404)["code"] == "not_found"
     assert agent.post("/tools/memory.jobs")["jobs"] == []
     acme.nobody.get("/tools", 401)
@@ -141,7 +141,7 @@ WRONG: list[tuple[str, str, dict[str, Any], str]] = [
     ("GET", "/operations?since=yesterday", {}, "since"),
     ("GET", "/operations?limit=201", {}, "limit"),
     ("GET", "/operations?binding_key=No%20Key", {}, "binding_key"),
-    ("GET", "/operations?agent=builder", {}, "agent"),
+    ("GET", "/operations?agent=builder", {}, "query"),
     ("GET", "/metrics?until=never", {}, "until"),
     ("GET", "/extraction-jobs?state=lost", {}, "state"),
     ("GET", "/extraction-jobs?kind=gossip", {}, "kind[0]"),

@@ -12,6 +12,9 @@ from starlette.responses import JSONResponse, Response
 from holdfast.control.json_views import response_model
 from holdfast.control.schemas import ResponseModel
 from holdfast.control.tools import MemoryTool, call_tool, tools
+from holdfast.domain.access import require_space
+from holdfast.domain.contract import MAX_FIELDS
+from holdfast.domain.scope import Scope
 from holdfast.gateway.authentication import Authenticator
 from holdfast.gateway.control.dependencies import CompanyId, plane_of, route_options, router_of
 
@@ -25,7 +28,7 @@ def router(auth: Authenticator) -> APIRouter:
     @routes.get("/tools", **route_options(_LIST))
     async def list_tools(request: Request, company_id: CompanyId) -> Response:
         """List the tools that an agent has for this memory."""
-        await plane_of(auth, request, company_id)
+        require_space((await auth.company(request, company_id)).actor, Scope(company_id))
         return JSONResponse({"tools": [asdict(each) for each in tools()]})
 
     @routes.post("/tools/{name}", **route_options(dict[str, Any], 404, 409, 502, 504))
@@ -33,7 +36,7 @@ def router(auth: Authenticator) -> APIRouter:
         request: Request,
         company_id: CompanyId,
         name: Annotated[str, Path(min_length=1, max_length=64)],
-        arguments: Annotated[dict[str, Any], Body()],
+        arguments: Annotated[dict[str, Any], Body(max_length=MAX_FIELDS)],
     ) -> dict[str, Any]:
         """Call a tool with its arguments. The response matches the tool's output schema."""
         return await call_tool(await plane_of(auth, request, company_id), name, arguments)

@@ -18,10 +18,11 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, Vali
 from starlette.responses import JSONResponse, Response
 
 from holdfast.control.json_views import SCOPE_NAMES, own_docstring, response_model, to_json
-from holdfast.control.schemas import MAX_METADATA, Filter, ResponseModel, json_type_of, request_field, request_model
+from holdfast.control.schemas import Filter, ResponseModel, json_type_of, request_field, request_model
 from holdfast.control.verbs import VERBS
 from holdfast.domain.arguments import Argument, result_type_of
 from holdfast.domain.bindings import Binding
+from holdfast.domain.contract import MAX_METADATA
 from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.transcript import Message
 from holdfast.domain.users import Issued

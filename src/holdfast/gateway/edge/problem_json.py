@@ -15,6 +15,7 @@ from starlette.types import Scope, Send
 
 REQUEST_ID = "holdfast.request_id"
 _EVEROS = ("/api/v1/memory", "/api/v2/memory")
+_EVEROS_ROUTES = ("/add", "/flush", "/search", "/get")
 # Codes that EverOS's clients know; for other statuses, our own code in capitals.
 _EVEROS_CODES = {
     400: "BAD_REQUEST",
@@ -45,6 +46,12 @@ def is_everos(path: str) -> bool:
     return any(path == prefix or path.startswith(prefix + "/") for prefix in _EVEROS)
 
 
+def _known_path(path: str) -> str:
+    """The path, if it is a route's; else the part that all have: what was sent is not repeated."""
+    prefix = next(each for each in _EVEROS if path.startswith(each))
+    return path if path.removeprefix(prefix) in _EVEROS_ROUTES else prefix
+
+
 def problem_body(
     scope: MutableMapping[str, Any],
     status: int,
@@ -66,7 +73,7 @@ def problem_body(
                     "code": _EVEROS_CODES.get(status, code.upper()),
                     "message": detail,
                     "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "path": path,
+                    "path": _known_path(path),
                 },
             }
         )

@@ -80,7 +80,7 @@ def _to_draft(index: int, message: MessageItem, text: str, metadata: dict[str, s
             metadata=metadata,
         )
     except InvalidInput as error:
-        field = error.field.removeprefix("metadata.")
+        field = error.field.removeprefix("metadata['").removesuffix("']")
         raise type(error)(f"messages[{index}].{_FIELDS.get(field, field)}", error.problem) from None
 
 

@@ -10,16 +10,23 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from holdfast.domain.checks import MAX_QUERY_CHARS, MAX_TEXT_CHARS
+from holdfast.domain.conditions import MAX_LEAVES
+from holdfast.domain.external_uris import MAX_URI_CHARS
+from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.scope import MAX_PART_CHARS, check_part
 from holdfast.domain.times import from_micros
 from holdfast.errors import InvalidScope
-from holdfast.gateway.schemas import CHAT, MAX_MESSAGES, MAX_PAGE, MAX_TOP_K
+from holdfast.gateway.schemas import CHAT, MAX_PAGE, MAX_TOP_K
+from holdfast.runtime.add import MAX_SERVED_MESSAGES
 
 T = TypeVar("T")
 
 AS_MANY_AS_ALLOWED = -1
 _MAX_SESSION_CHARS = 128
 _MAX_NAME_CHARS = 1_000
+_MAX_BASE64_CHARS = -(-MAX_CONTENT_BYTES // 3) * 4
+_MAX_PAGE_NUMBER = 10**30  # far beyond the last page, which is empty
 # Numbers from here on are milliseconds; smaller ones are seconds, as EverOS reads them.
 _FIRST_MS = 10**12
 _LAST_MS = 253_402_300_799_999
@@ -83,13 +90,16 @@ SessionId = Annotated[
     AfterValidator(_session),
     Field(examples=["demo-1"]),
 ]
-Owner = Annotated[str, StringConstraints(min_length=1)]
+Owner = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Filters = Annotated[
     dict[str, Any],
     Field(
+        max_length=MAX_LEAVES,
         description="On session_id, sender_id, timestamp, parent_type and parent_id: a value, or eq, ne, gt, gte, lt,"
-        " lte, in; joined by AND and OR."
+        " lte, in; joined by AND and OR.",
     ),
 ]
 
@@ -108,10 +118,10 @@ class EverosScopedRequest(EverosRequest):
 class ContentItem(EverosRequest):
     """A part of a message. Only text is stored; a `uri` is never fetched."""
 
-    type: Annotated[str, StringConstraints(min_length=1)]
-    text: str | None = None
-    uri: str | None = None
-    base64: str | None = None
+    type: Name
+    text: Text | None = None
+    uri: Annotated[str, StringConstraints(max_length=MAX_URI_CHARS)] | None = None
+    base64: Annotated[str, StringConstraints(max_length=_MAX_BASE64_CHARS)] | None = None
 
     @model_validator(mode="after")
     def _one_payload(self) -> Self:
@@ -128,19 +138,22 @@ def _items(value: Any) -> Any:
 # `fail_fast`: reporting a million errors would take many seconds.
 Content = Annotated[
     list[ContentItem],
-    Field(fail_fast=True),
-    BeforeValidator(_items, json_schema_input_type=str | list[ContentItem]),
+    Field(max_length=MAX_SERVED_MESSAGES, fail_fast=True),
+    BeforeValidator(
+        _items,
+        json_schema_input_type=Text | Annotated[list[ContentItem], Field(max_length=MAX_SERVED_MESSAGES)],
+    ),
 ]
 
 
 class ToolFunction(EverosRequest):
-    name: Annotated[str, StringConstraints(min_length=1)]
-    arguments: str
+    name: Name
+    arguments: Text
 
 
 class EverosToolCall(EverosRequest):
-    id: str
-    type: str = "function"
+    id: Annotated[str, StringConstraints(max_length=_MAX_NAME_CHARS)]
+    type: Annotated[str, StringConstraints(max_length=_MAX_NAME_CHARS)] = "function"
     function: ToolFunction
 
 
@@ -152,7 +165,7 @@ class MessageItem(EverosRequest):
         description="When the message was said, in milliseconds since 1970, UTC.", examples=[1780000000000]
     )
     content: Content
-    tool_calls: Annotated[list[EverosToolCall], Field(fail_fast=True)] | None = None
+    tool_calls: Annotated[list[EverosToolCall], Field(max_length=MAX_SERVED_MESSAGES, fail_fast=True)] | None = None
     tool_call_id: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)] | None = Field(
         default=None, description="Required if the role is tool."
     )
@@ -166,7 +179,7 @@ class MessageItem(EverosRequest):
 
 class AddInput(EverosScopedRequest):
     session_id: SessionId
-    messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_MESSAGES, fail_fast=True)]
+    messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_SERVED_MESSAGES, fail_fast=True)]
     defer_extraction: bool = Field(default=False, description="Has no effect; extraction always waits for a flush.")
 
 
@@ -190,7 +203,7 @@ class OwnedRequest(EverosScopedRequest):
 class SearchInput(OwnedRequest):
     """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
 
-    query: Annotated[str, StringConstraints(min_length=1)]
+    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
     method: Method = "hybrid"
     top_k: Annotated[int, Field(ge=AS_MANY_AS_ALLOWED, le=MAX_TOP_K, json_schema_extra={"not": {"const": 0}})] = (
         AS_MANY_AS_ALLOWED
@@ -210,7 +223,7 @@ class SearchInput(OwnedRequest):
 
 class GetInput(OwnedRequest):
     memory_type: MemoryType
-    page: Annotated[int, Field(ge=1)] = 1
+    page: Annotated[int, Field(ge=1, le=_MAX_PAGE_NUMBER)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 20
     sort_by: Literal["timestamp", "updated_at"] = "timestamp"
     sort_order: Literal["asc", "desc"] = "desc"

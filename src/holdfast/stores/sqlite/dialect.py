@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from holdfast.stores.sql.dialect import Database, Dialect, NewRows, insert_statement, prepend_numbers
 
 _TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
+
+_ROWS = 100  # in one statement
+
+
+@cache
+def _insert_rows(table: str, columns: tuple[str, ...]) -> str:
+    row = f"({_placeholders(len(columns))})"
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([row] * _ROWS)}"
 
 
 @cache
@@ -48,12 +57,21 @@ class SqliteDialect(Dialect):
     def reserve_numbers(self, database: Database, count: int) -> None:
         """Do nothing: inserting the texts assigns the numbers."""
 
+    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
+        """Insert many rows some at a time: each statement gives up the interpreter, and must then wait to get it back
+        from threads that compute."""
+        whole = len(values) - len(values) % _ROWS
+        for start in range(0, whole, _ROWS):
+            flat = list(chain.from_iterable(values[start : start + _ROWS]))
+            database.execute(_insert_rows(table, columns), flat)
+        if whole < len(values):
+            super().insert(database, table, columns, values[whole:])
+
     def add_records(self, database: Any, drawn: None, records: NewRows, texts: NewRows) -> Sequence[int]:
-        statement = insert_statement("texts", texts.columns)
-        first = int(database.execute(statement, texts.values[0]).lastrowid)
+        first = int(database.execute(insert_statement("texts", texts.columns), texts.values[0]).lastrowid)
         if len(texts.values) > 1:
             # There is one writer, so the numbers are consecutive.
-            database.executemany(statement, texts.values[1:])
+            self.insert(database, "texts", texts.columns, texts.values[1:])
         numbers = range(first, first + len(texts.values))
         self.insert(database, "records", *prepend_numbers(numbers, records))
         return numbers

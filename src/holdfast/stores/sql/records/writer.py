@@ -94,7 +94,7 @@ class SqlRecordWriter(SqlRecordReader):
             [message_id, *values],
         ).fetchone()
         if row is None:
-            raise RevisionConflict(f"{message_id} was superseded meanwhile; read it again and decide anew")
+            raise RevisionConflict(f"{message_id!r:.80} was superseded meanwhile; read it again and decide anew")
         self._db.execute(
             "UPDATE records SET superseded_at = ?, change = ? WHERE number = ?",
             (to_micros(at), self._scope.change(row[1]), row[0]),
@@ -107,7 +107,7 @@ class SqlRecordWriter(SqlRecordReader):
             [memory_id, *values],
         ).fetchone()
         if row is None:
-            raise NotFound(f"there is no memory {memory_id} in this scope")
+            raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
         self._link(row[0], evidence)
         self._db.execute("UPDATE records SET change = ? WHERE number = ?", (self._scope.change(row[1]), row[0]))
 
@@ -123,7 +123,7 @@ class SqlRecordWriter(SqlRecordReader):
         numbers = dict(self._scope.rows_among("r.id", list(dict.fromkeys(evidence)), statement, values))
         for message_id in evidence:
             if message_id not in numbers and not moved:
-                raise NotFound(f"evidence: there is no message {message_id} in this scope")
+                raise NotFound(f"evidence: there is no message {message_id!r:.80} in this scope")
         self._db.executemany(
             "INSERT INTO evidence (memory_number, message_number) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [(memory, number) for number in numbers.values()],
