@@ -177,6 +177,7 @@ class Fairness:
 
 def measure(seconds: float, rounds: int) -> Json:
     found: Json = {}
+    only = os.environ.get("ONLY", "").split(",")
     for name, rate in (("without", "0"), ("with", None)):
         settings = {} if rate is None else {"HOLDFAST_RATE_PER_MINUTE": rate}
         with tempfile.TemporaryDirectory(prefix="bench-fairness-") as folder:
@@ -185,9 +186,11 @@ def measure(seconds: float, rounds: int) -> Json:
             with serving(f"{folder}/memory.db", free_port(), core=core, settings=settings) as service, kept_off(core):
                 run = Fairness(service, seconds, rounds)
                 run.prepare()
-                found[f"connections_{name}_rate_limit"] = run.compare(_flood)[0]
-                if rate is not None:
+                if "flood" in only:
+                    found[f"connections_{name}_rate_limit"] = run.compare(_flood)[0]
+                if rate is not None and "unknown" in only:
                     found["unknown_key"] = run.compare(_flood_unknown)[0]
+                if rate is not None and "uploads" in only:
                     found["uploads"], found["documents"] = run.compare(_flood_uploads, documents=True)
     return found
 

@@ -219,7 +219,10 @@ def _turns(keys: Sequence[str]) -> Callable[[int, int], Sequence[Ask]]:
     def turn(caller: int, count: int) -> Sequence[Ask]:
         key, session = keys[caller % len(keys)], f"chat:turns-{caller}"
         said = [f"{texts[(2 * count + index) % len(texts)]} {caller} {count}" for index in range(2)]
-        return [add_ask(key, f"user-{caller}", session, said), Ask.post("/memories/flush", key, {"session_id": session})]
+        return [
+            add_ask(key, f"user-{caller}", session, said),
+            Ask.post("/memories/flush", key, {"session_id": session}),
+        ]
 
     return turn
 
