@@ -1,8 +1,8 @@
-"""`python -m bench.gateway.fairness`: how much one caller slows another, as ratios to the quiet service in the same run.
+"""`python -m bench.gateway.fairness`: how much one caller slows another, as ratios to the quiet service in one run.
 
 The service has a core of its own. The load and the measured user are processes of their own on the other cores, so that
-a busy client is not taken for a slow service. Quiet and loaded rounds alternate, so a slow minute of the machine affects
-both. The user sends at a fixed pace, which stays under the rate limit.
+a busy client is not taken for a slow service. Quiet and loaded rounds alternate, so a slow minute of the machine
+affects both. The user sends at a fixed pace, which stays under the rate limit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
 import tempfile
 import time
 from collections import Counter
@@ -28,11 +27,11 @@ from bench.gateway.service import Service, serving, sign_up
 
 RESULTS = Path(__file__).parents[1] / "results" / "fairness.json"
 CONNECTIONS, UPLOADS, UNKNOWN = 256, 12, 8
-LARGE = 4 * 1024 * 1024 - 1024
+LARGE = 4 * 1024 * 1024
 RECORDS = 100
 PACE = 0.025  # seconds between two searches of the measured user
 DOCUMENT_PACE = 0.5
-_PARAGRAPHS = 60_000  # of a document that takes seconds to read
+_ELEMENTS = 150_000  # of a document that takes seconds to read
 _SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -67,9 +66,9 @@ def upload_ask(key: str, name: str, media_type: str, content: bytes) -> Ask:
     return Ask(start.encode() + body)
 
 
-def _page(number: int, paragraphs: int) -> bytes:
-    said = "".join(f"<p>Paragraph {index} of report {number}.</p>\n" for index in range(paragraphs))
-    return f"<html><body>{said}</body></html>".encode()
+def _page(number: int, elements: int) -> bytes:
+    """A page with little text, and elements that take time to parse."""
+    return f"<html><body><p>Report {number}.</p>{'<i>.</i>' * elements}</body></html>".encode()
 
 
 async def paced(port: int, seconds: float, pace: float, turn: Callable[[int], Ask]) -> Outcome:
@@ -100,15 +99,14 @@ def _flood(port: int, key: str, seconds: float) -> Outcome:
 
 
 def _flood_unknown(port: int, key: str, seconds: float) -> Outcome:
-    text = json.dumps({"session_id": "chat:1", "messages": ["x" * LARGE]})
-    ask = Ask.post("/memories/add", "uk_unknown", json.loads(text))
+    ask = add_ask("uk_unknown", "ben", "chat:one", ["tea " * (LARGE // 2_000)] * 450)
     return asyncio.run(as_fast_as_answered(port, UNKNOWN, seconds, lambda caller, count: [ask]))
 
 
 def _flood_uploads(port: int, key: str, seconds: float) -> Outcome:
     def turn(caller: int, count: int) -> Sequence[Ask]:
         number = int(time.time() * 1000) % 10**8 * 100 + caller
-        return [upload_ask(key, f"{number}.html", "text/html", _page(number, _PARAGRAPHS))]
+        return [upload_ask(key, f"{number}.html", "text/html", _page(number, _ELEMENTS))]
 
     return asyncio.run(as_fast_as_answered(port, UPLOADS, seconds, turn))
 
@@ -126,6 +124,7 @@ class Fairness:
     seconds: float
     rounds: int
     keys: dict[str, str] = field(default_factory=dict)
+    queries: Sequence[str] = field(default_factory=lambda: Corpus(2).queries(200))
 
     def prepare(self) -> None:
         texts = Corpus(1)
@@ -136,9 +135,7 @@ class Fairness:
         asyncio.run(paced(self.service.port, 2.0, 0.01, self._search))
 
     def _search(self, number: int) -> Ask:
-        queries = Corpus(2).queries(200) if not hasattr(self, "_queries") else self._queries
-        self._queries = queries
-        return search_ask(self.keys["ana"], queries[number % len(queries)])
+        return search_ask(self.keys["ana"], self.queries[number % len(self.queries)])
 
     def _document(self, number: int) -> Ask:
         at = time.time_ns() % 10**12
@@ -155,7 +152,7 @@ class Fairness:
             given = (load, sent, self.service.port, self.keys["ben"], self.seconds + 3.0)
             process = _SPAWN.Process(target=_run_load, args=given)
             process.start()
-            time.sleep(2.0)  # until all connections are busy
+            time.sleep(2.5)  # until all connections are busy
             self._measure(searches.loaded, uploads.loaded if documents else None)
             searches.load += answer.recv()
             process.join()
@@ -175,22 +172,19 @@ class Fairness:
         asyncio.run(both())
 
 
-def measure(seconds: float, rounds: int) -> Json:
+def measure(seconds: float, rounds: int, chosen: Sequence[str]) -> Json:
     found: Json = {}
-    only = os.environ.get("ONLY", "").split(",")
-    for name, rate in (("without", "0"), ("with", None)):
-        settings = {} if rate is None else {"HOLDFAST_RATE_PER_MINUTE": rate}
+    for limit, rate in (("without_rate_limit", 0), ("with_rate_limit", 6_000)):
         with tempfile.TemporaryDirectory(prefix="bench-fairness-") as folder:
-            core = last_core()
-            settings.setdefault("HOLDFAST_RATE_PER_MINUTE", "6000")
+            core, settings = last_core(), {"HOLDFAST_RATE_PER_MINUTE": str(rate)}
             with serving(f"{folder}/memory.db", free_port(), core=core, settings=settings) as service, kept_off(core):
                 run = Fairness(service, seconds, rounds)
                 run.prepare()
-                if "flood" in only:
-                    found[f"connections_{name}_rate_limit"] = run.compare(_flood)[0]
-                if rate is not None and "unknown" in only:
+                if "connections" in chosen:
+                    found[f"connections_{limit}"] = run.compare(_flood)[0]
+                if rate == 0 and "unknown" in chosen:
                     found["unknown_key"] = run.compare(_flood_unknown)[0]
-                if rate is not None and "uploads" in only:
+                if rate == 0 and "uploads" in chosen:
                     found["uploads"], found["documents"] = run.compare(_flood_uploads, documents=True)
     return found
 
@@ -215,12 +209,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.gateway.fairness", description=__doc__)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each round")
     parser.add_argument("--rounds", type=int, default=3, help="quiet and loaded, of each load")
+    parser.add_argument("--loads", nargs="*", default=["connections", "unknown", "uploads"])
     given = parser.parse_args()
-    found = measure(given.seconds, given.rounds)
+    found = measure(given.seconds, given.rounds, given.loads)
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     print(table(found))
-    print(json.dumps({name: each["load_statuses"] for name, each in found.items()}))
 
 
 if __name__ == "__main__":

@@ -270,7 +270,7 @@ class RouteGuard:
             messages.append(await receive())
             start += messages[-1].get("body", b"")
             more = messages[-1].get("more_body", False)
-        key = find_key(bytes(start))
+        key = find_key(bytes(start[:UNVERIFIED_BYTES]))
         is_known = key is not None and await self._is_known(exchange, key)
         if not is_known and len(start) > UNVERIFIED_BYTES:
             if key is not None:

@@ -38,7 +38,7 @@ class GatewayConfig:
     max_requests: int = 128
     max_requests_per_key: int = 3
     max_connections: int = 2_000
-    wait_seconds: float = 0.5
+    wait_seconds: float = 5.0
     max_body_bytes: int = 4 * 1024 * 1024
     max_upload_bytes: int = 25 * 1024 * 1024
     max_bodies_bytes: int = 256 * 1024 * 1024
@@ -70,8 +70,8 @@ class GatewayConfig:
         for origin in self.allowed_origins:
             if not _ORIGIN.fullmatch(origin):
                 raise ConfigurationError(
-                    f"allowed origin {origin!r:.80}: give a scheme, a name and a port if it is not the scheme's own, such"
-                    " as https://app.example.org, without a path"
+                    f"allowed origin {origin!r:.80}: give a scheme and a name, and a port if it is not the scheme's own,"
+                    " such as https://app.example.org, without a path"
                 )
 
     @property
