@@ -205,10 +205,11 @@ class _VerifiedKey(NamedTuple):
 
 
 class RouteNeeds(NamedTuple):
-    """The headers that a route needs. `media_type` is that of its body; None for a route that changes nothing."""
+    """The headers that a route needs. `media_type` is that of its body; None if its method has none."""
 
     rule: AccessRule
     media_type: bytes | None
+    takes_body: bool
     key_in_body: bool
 
 
@@ -247,7 +248,7 @@ class RouteGuard:
             exchange = exchange_of(scope)
             needs = self._routes.find(exchange.method, exchange.path)
             if needs is not None and needs.rule is not AccessRule.PUBLIC:
-                _check_media_type(exchange, needs.media_type)
+                _check_media_type(exchange, needs)
                 receive = await self._check_key(exchange, needs, receive)
         await self._app(scope, receive, send)
 
@@ -314,20 +315,26 @@ _JSON, _FORM = b"application/json", b"multipart/form-data"
 
 
 def _needs_of(route: APIRoute, method: str) -> RouteNeeds:
+    extra = route.openapi_extra or {}
     is_form = route.body_field is not None and isinstance(route.body_field.field_info, Form)
     models = [each.field_info.annotation for each in route.dependant.body_params]
     return RouteNeeds(
-        AccessRule((route.openapi_extra or {})[RULE]),
+        AccessRule(extra[RULE]),
         (_FORM if is_form else _JSON) if method in _CHANGING else None,
+        route.body_field is not None or "requestBody" in extra,
         any("user_key" in getattr(model, "model_fields", ()) for model in models),
     )
 
 
-def _check_media_type(exchange: Exchange, expected: bytes | None) -> None:
-    """Check the content type, also of an empty body: a page of another site can send others without being asked."""
-    if expected is None:
+def _check_media_type(exchange: Exchange, needs: RouteNeeds) -> None:
+    """Check the content type, also of an empty body: a page of another site can send others without being asked.
+
+    Only a route that takes no body needs none.
+    """
+    expected, header = needs.media_type, exchange.given.get(b"content-type")
+    if expected is None or (header is None and not needs.takes_body and not exchange.has_body):
         return
-    sent = exchange.given.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    sent = (header or b"").partition(b";")[0].strip().lower()
     is_json = expected == _JSON and sent.startswith(b"application/") and sent.endswith(b"+json")
     if sent != expected and not is_json:
         name = expected.decode("ascii")

@@ -70,7 +70,7 @@ class GatewayConfig:
         for origin in self.allowed_origins:
             if not _ORIGIN.fullmatch(origin):
                 raise ConfigurationError(
-                    f"allowed origin {origin!r:.80}: give a scheme and a name, and a port if it is not the scheme's own,"
+                    f"allowed origin {origin!r:.80}: give a scheme, a name, and a port if it is not the scheme's own,"
                     " such as https://app.example.org, without a path"
                 )
 

@@ -1,7 +1,7 @@
 """ASGI middleware between the network and the routes: limits, request ids, metrics, logs and tracing.
 
-From the outside in: request ids, error responses and observers (metrics, log, spans); host allow-list (DNS rebinding);
-origin check (pages of other sites); token-bucket rate limit; size and time limits of bodies; the guard of the routes
+From the outside in: request ids, error responses and observers (metrics, log, spans); host allow-list and
+origin check (DNS rebinding, pages of other sites); token-bucket rate limit; size and time limits of bodies; the guard of the routes
 (credential and content type, before the body is read); concurrency limit with load shedding. To refuse a request, a
 layer raises `Exchange.refuse(…)`; the outermost layer sends the response.
 """
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.exchange import Observer, RequestMiddleware
-from holdfast.gateway.edge.host_allow_list import HostAllowList, OriginCheck
+from holdfast.gateway.edge.host_allow_list import HostAllowList
 from holdfast.gateway.edge.limits import BodyLimits, ConcurrencyLimit, RateLimiter
 from holdfast.gateway.edge.observers import Metrics, RequestLog, RequestSpans
 
@@ -41,4 +41,4 @@ def wrap_app(
     inner = BodyLimits(inner, config)
     if config.rate_per_minute:
         inner = RateLimiter(inner, config.rate_per_minute)
-    return RequestMiddleware(HostAllowList(OriginCheck(inner, config), config.hosts), observers)
+    return RequestMiddleware(HostAllowList(inner, config), observers)

@@ -102,6 +102,7 @@ class Exchange:
     refusal: Refusal | None = None
     error: str | None = None
     charged: bytes = b""
+    charged_key: str | None = field(default=None, repr=False)
     rate_headers: tuple[tuple[bytes, bytes], ...] = ()
     span: Any = None
 

@@ -37,16 +37,20 @@ class HostNames:
 
 
 class HostAllowList:
-    """Refuses requests whose Host header is not on the allow-list."""
+    """Refuses requests whose Host header is not on the allow-list, and changing requests of foreign pages."""
 
-    def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, config: GatewayConfig) -> None:
         self._app = app
-        self._names = HostNames(allowed)
+        self._names = HostNames(config.hosts)
+        self._origins = OriginCheck(config)
         self._seen: set[bytes] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            self._check(exchange_of(scope))
+            exchange = exchange_of(scope)
+            self._check(exchange)
+            if exchange.method not in _READING:
+                self._origins.check(exchange)
         await self._app(scope, receive, send)
 
     def _check(self, exchange: Exchange) -> None:
@@ -77,20 +81,12 @@ class OriginCheck:
     which is on the allow-list; a page on another port of this machine is another origin.
     """
 
-    def __init__(self, app: ASGIApp, config: GatewayConfig) -> None:
-        self._app = app
+    def __init__(self, config: GatewayConfig) -> None:
         self._configured = frozenset(origin.encode("ascii") for origin in config.origins)
         # If any host is allowed, a page can have any name, so that its own name proves nothing.
         self._trusts_host = "*" not in config.allowed_hosts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            exchange = exchange_of(scope)
-            if exchange.method not in _READING:
-                self._check(exchange)
-        await self._app(scope, receive, send)
-
-    def _check(self, exchange: Exchange) -> None:
+    def check(self, exchange: Exchange) -> None:
         origin = exchange.given.get(b"origin")
         if origin is None:
             if exchange.given.get(b"sec-fetch-site", b"none") in _OWN_SITES:

@@ -126,6 +126,9 @@ class RateLimiter:
 def charge_to(scope: MutableMapping[str, Any], key: str) -> None:
     """Count the request for a verified key. Raises an error that becomes a 429 if its bucket is empty."""
     exchange = exchange_of(scope)
+    if exchange.charged_key == key:
+        return
+    exchange.charged_key = key
     exchange.caller = _digest(key.encode("utf-8", "surrogatepass"))
     limiter = scope.get(LIMITER)
     if isinstance(limiter, RateLimiter):
