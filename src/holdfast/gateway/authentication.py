@@ -259,9 +259,9 @@ class RouteGuard:
             return receive
         if needs.rule in _FOR_KEYS:
             if key is not None:
-                raise _unauthenticated(exchange, _WRONG if needs.rule is AccessRule.USER else _UNKNOWN)
+                raise _refuse_key(exchange, _WRONG if needs.rule is AccessRule.USER else _UNKNOWN)
             if not needs.key_in_body:
-                raise _unauthenticated(exchange, _MISSING)
+                raise _refuse_key(exchange, _MISSING)
         return await self._check_start(exchange, receive) if exchange.has_body else receive
 
     async def _check_start(self, exchange: Exchange, receive: Receive) -> Receive:
@@ -275,7 +275,7 @@ class RouteGuard:
         is_known = key is not None and await self._is_known(exchange, key)
         if not is_known and len(start) > UNVERIFIED_BYTES:
             if key is not None:
-                raise _unauthenticated(exchange, _WRONG)
+                raise _refuse_key(exchange, _WRONG)
             raise exchange.refuse(
                 413,
                 "body_too_large",
@@ -342,7 +342,7 @@ def _check_media_type(exchange: Exchange, needs: RouteNeeds) -> None:
         raise exchange.refuse(415, "unsupported_media_type", detail, hang_up=exchange.has_body)
 
 
-def _unauthenticated(exchange: Exchange, detail: str) -> Exception:
+def _refuse_key(exchange: Exchange, detail: str) -> Exception:
     headers = [(b"www-authenticate", b'Bearer realm="holdfast"')]
     return exchange.refuse(401, Unauthenticated.code, detail, headers, hang_up=exchange.has_body)
 
@@ -351,7 +351,7 @@ def _key_in_header(exchange: Exchange) -> str | None:
     try:
         return _parse_bearer(exchange.given.get(b"authorization"))
     except Unauthenticated as error:
-        raise _unauthenticated(exchange, str(error)) from None
+        raise _refuse_key(exchange, str(error)) from None
 
 
 def key_of(request: Request, in_body: str | None) -> str | None:

@@ -1,7 +1,7 @@
 """ASGI middleware between the network and the routes: limits, request ids, metrics, logs and tracing.
 
-From the outside in: request ids, error responses and observers (metrics, log, spans); host allow-list and
-origin check (DNS rebinding, pages of other sites); token-bucket rate limit; size and time limits of bodies; the guard of the routes
+From the outside in: request ids, error responses and observers (metrics, log, spans); host allow-list and origin check
+(DNS rebinding, pages of other sites); token-bucket rate limit; size and time limits of bodies; the guard of the routes
 (credential and content type, before the body is read); concurrency limit with load shedding. To refuse a request, a
 layer raises `Exchange.refuse(…)`; the outermost layer sends the response.
 """

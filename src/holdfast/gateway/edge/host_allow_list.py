@@ -1,4 +1,4 @@
-"""Which names and pages may call: the Host header, and the Origin header of browsers.
+"""Checks of the Host header, and of the Origin header of browsers.
 
 The host allow-list blocks DNS rebinding, where a web page points its own host name at this machine. The origin check
 blocks cross-site request forgery, where a page of another site makes the browser send a request that changes something.

@@ -249,7 +249,7 @@ class _Share:
 
 
 @dataclass(slots=True, eq=False)
-class _Slot:
+class _RequestSlot:
     """The slot of one request."""
 
     caller: bytes
@@ -282,7 +282,7 @@ class ConcurrencyLimit:
         if exchange is None or exchange.path in _ALWAYS:
             await self._app(scope, receive, send)
             return
-        slot: _Slot | None = None
+        slot: _RequestSlot | None = None
 
         async def receiving() -> Message:
             nonlocal slot
@@ -299,11 +299,11 @@ class ConcurrencyLimit:
             if slot is not None:
                 self._release_slot(slot)
 
-    async def _acquire_slot(self, exchange: Exchange) -> _Slot:
+    async def _acquire_slot(self, exchange: Exchange) -> _RequestSlot:
         share = self._shares.get(exchange.caller)
         if share is None:
             share = self._shares[exchange.caller] = _Share()
-        slot = _Slot(exchange.caller, share)
+        slot = _RequestSlot(exchange.caller, share)
         if self._running < self._most and not share.waiting and self._may_run(share):
             self._count_started(share)
         else:
@@ -311,7 +311,7 @@ class ConcurrencyLimit:
         slot.timer = asyncio.get_running_loop().call_later(SLOW_SECONDS, self._mark_slow, slot)
         return slot
 
-    async def _wait_for_turn(self, exchange: Exchange, slot: _Slot) -> None:
+    async def _wait_for_turn(self, exchange: Exchange, slot: _RequestSlot) -> None:
         share = slot.share
         if len(share.waiting) >= self._most:
             raise self._overloaded_error(exchange)
@@ -339,13 +339,13 @@ class ConcurrencyLimit:
         share.running += 1
         self._running += 1
 
-    def _mark_slow(self, slot: _Slot) -> None:
+    def _mark_slow(self, slot: _RequestSlot) -> None:
         slot.is_slow = True
         slot.share.slow += 1
         self._queue(slot.caller, slot.share)
         self._grant_slots()
 
-    def _release_slot(self, slot: _Slot) -> None:
+    def _release_slot(self, slot: _RequestSlot) -> None:
         share = slot.share
         share.running -= 1
         self._running -= 1
