@@ -81,7 +81,7 @@ def gateway(engine: Engine) -> Iterator[Any]:
     routes = _idle.pop() if _idle else _Routes()
     routes.engine = engine
     try:
-        yield wrap_app(routes.app, routes.config, routes.metrics)
+        yield wrap_app(routes.app, routes.config, routes.metrics, guard=routes.app.state.guard)
     finally:
         routes.engine = None
         _idle.append(routes)

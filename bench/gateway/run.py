@@ -72,8 +72,8 @@ class Run:
     # --- one service on one core ---
 
     def _one_service(self, place: Path) -> None:
-        core = _last_core()
-        with serving(str(place / "gateway.db"), free_port(), core=core) as service, _kept_off(core):
+        core = last_core()
+        with serving(str(place / "gateway.db"), free_port(), core=core) as service, kept_off(core):
             keys = filled(service)
             searches = _searches(keys)
             asyncio.run(self._warm(service, searches))
@@ -182,7 +182,7 @@ def filled(service: Service) -> list[str]:
 
     async def fill() -> None:
         def batch(caller: int, count: int) -> Sequence[Ask]:
-            return [_add(keys[caller], f"user-{caller}", "chat:one", texts.texts(RECORDS))]
+            return [add_ask(keys[caller], f"user-{caller}", "chat:one", texts.texts(RECORDS))]
 
         for caller in range(USERS):
             await as_fast_as_answered(service.port, 1, 0.001, lambda _, count, at=caller: batch(at, count))
@@ -191,7 +191,7 @@ def filled(service: Service) -> list[str]:
     return keys
 
 
-def _add(key: str, user: str, session: str, texts: Sequence[str]) -> Ask:
+def add_ask(key: str, user: str, session: str, texts: Sequence[str]) -> Ask:
     messages = [
         {"sender_id": user, "role": ("user", "assistant")[index % 2], "timestamp": MOMENT + index, "content": text}
         for index, text in enumerate(texts)
@@ -201,10 +201,11 @@ def _add(key: str, user: str, session: str, texts: Sequence[str]) -> Ask:
 
 def _searches(keys: Sequence[str]) -> list[Ask]:
     queries = Corpus(2).queries(400)
-    return [
-        Ask.post("/memories/search", keys[number % len(keys)], {"query": query, "scope": ["all_user_memory"]})
-        for number, query in enumerate(queries)
-    ]
+    return [search_ask(keys[number % len(keys)], query) for number, query in enumerate(queries)]
+
+
+def search_ask(key: str, query: str) -> Ask:
+    return Ask.post("/memories/search", key, {"query": query, "scope": ["all_user_memory"]})
 
 
 def _each(asks: Sequence[Ask]) -> Callable[[int, int], Sequence[Ask]]:
@@ -218,7 +219,10 @@ def _turns(keys: Sequence[str]) -> Callable[[int, int], Sequence[Ask]]:
     def turn(caller: int, count: int) -> Sequence[Ask]:
         key, session = keys[caller % len(keys)], f"chat:turns-{caller}"
         said = [f"{texts[(2 * count + index) % len(texts)]} {caller} {count}" for index in range(2)]
-        return [_add(key, f"user-{caller}", session, said), Ask.post("/memories/flush", key, {"session_id": session})]
+        return [
+            add_ask(key, f"user-{caller}", session, said),
+            Ask.post("/memories/flush", key, {"session_id": session}),
+        ]
 
     return turn
 
@@ -240,7 +244,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def _kept_off(core: int | None) -> Iterator[None]:
+def kept_off(core: int | None) -> Iterator[None]:
     """Keep the client off the service's core."""
     everywhere = os.sched_getaffinity(0)
     if core is not None:
@@ -251,6 +255,6 @@ def _kept_off(core: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, everywhere)
 
 
-def _last_core() -> int | None:
+def last_core() -> int | None:
     cores = sorted(os.sched_getaffinity(0))
     return cores[-1] if len(cores) > 1 else None

@@ -99,6 +99,10 @@ class Settings(BaseSettings):
     allowed_hosts: str = Field(
         default="", description="Comma-separated host names that the service accepts besides loopback's own."
     )
+    allowed_origins: str = Field(
+        default="",
+        description="Comma-separated origins, such as https://app.example.org, whose web pages may change memory.",
+    )
     trusted_proxies: str = Field(
         default="",
         description="Comma-separated addresses or networks of proxies whose X-Forwarded-For is trusted.",
@@ -106,10 +110,15 @@ class Settings(BaseSettings):
     rate_per_minute: int = Field(
         default=6_000,
         ge=0,
-        description="The requests per minute of a key, which may come in one burst; 0 for no limit.",
+        description="The requests per minute of a key, a tenth of which may come at once; 0 for no limit.",
     )
     max_requests: int = Field(
         default=128, ge=1, description="The concurrent requests of the service; more are answered with 503."
+    )
+    max_requests_per_key: int = Field(
+        default=3,
+        ge=1,
+        description="The concurrent requests of one key; more wait for their turn. Slow requests do not count.",
     )
     max_connections: int = Field(
         default=2_000, ge=1, description="The open connections to the service; more are closed at once."

@@ -13,9 +13,10 @@ from typing import Any
 
 import httpx2
 import uvicorn
+from fastapi.routing import APIRoute
 
 from holdfast.app import open_engine
-from holdfast.gateway.app import create_app
+from holdfast.gateway.app import create_app, create_route_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge.observers import Metrics
 from holdfast.ports.provider import Providers
@@ -24,6 +25,13 @@ from serving import Prompt
 
 TOKEN = "operator-token-of-the-tests"
 MOMENT = 1_780_000_000_000
+
+
+def table() -> list[APIRoute]:
+    """All routes of the service, with their access rules."""
+    app = create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics())  # type: ignore[arg-type]
+    found: list[APIRoute] = app.state.table
+    return found
 
 
 @dataclass(frozen=True)

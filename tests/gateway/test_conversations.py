@@ -36,11 +36,11 @@ def test_the_key_may_stand_in_the_header_alone(visitor: Visitor) -> None:
     assert [each["text"] for each in answer.json()["results"]] == ["Only a header."]
 
 
-def test_two_keys_that_differ_are_refused(visitor: Visitor) -> None:
+def test_two_keys_that_differ_are_refused(gateway: Gateway, visitor: Visitor) -> None:
     answer = visitor.http.post(
         "/memories/search",
         json={**visitor.signed, "query": "x", "scope": ["all_user_memory"]},
-        headers={"Authorization": "Bearer uk_other"},
+        headers=gateway.user("another user").headers,
     )
     assert answer.status_code == 422
     assert "user_key" in answer.json()["detail"]

@@ -18,24 +18,15 @@ from typing import Any
 
 import httpx2
 import pytest
-from fastapi.routing import APIRoute
-from served import MOMENT, TOKEN, Gateway, Visitor, serving
+from served import MOMENT, TOKEN, Gateway, Visitor, serving, table
 
-from holdfast.gateway.app import create_route_app
 from holdfast.gateway.authentication import RULE, AccessRule
-from holdfast.gateway.config import GatewayConfig
-from holdfast.gateway.edge.observers import JsonFormatter, Metrics
+from holdfast.gateway.edge.observers import JsonFormatter
 from holdfast.wire import control_verbs
 
 USERS = [f"user-{number}" for number in range(6)]
 APPS = ["default", "second", "third"]
 SCOPES = [["current_chat"], ["resources"], ["current_chat", "resources", "all_user_memory"]]
-
-
-def table() -> list[APIRoute]:
-    app = create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics())  # type: ignore[arg-type]
-    found: list[APIRoute] = app.state.table
-    return found
 
 
 ROUTES = sorted({(method, route.path) for route in table() for method in route.methods})

@@ -12,7 +12,14 @@ from starlette.types import ASGIApp
 import holdfast
 from holdfast.domain.access import Action, Actor
 from holdfast.gateway import control, memories, memories_add_search, problem_responses, resources, users, verbs
-from holdfast.gateway.authentication import AccessRule, Authenticator, allow, routes_without_rule
+from holdfast.gateway.authentication import (
+    AccessRule,
+    Authenticator,
+    RouteGuard,
+    RouteTable,
+    allow,
+    routes_without_rule,
+)
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
 from holdfast.gateway.edge.observers import Metrics
@@ -29,7 +36,8 @@ def create_app(
 ) -> ASGIApp:
     """Create the ASGI app. The caller opens and closes the service."""
     registry = metrics or Metrics()
-    return wrap_app(create_route_app(service, directory, config, registry), config, registry)
+    routes = create_route_app(service, directory, config, registry)
+    return wrap_app(routes, config, registry, guard=routes.state.guard)
 
 
 def create_route_app(service: Service, directory: KeyDirectory, config: GatewayConfig, metrics: Metrics) -> FastAPI:
@@ -58,6 +66,8 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
     app.state.table = [route for router in routers for route in router.routes]
     if unprotected := routes_without_rule(app.state.table):
         raise RuntimeError(f"these routes have no access rule: {', '.join(unprotected)}")
+    table = RouteTable(app.state.table)
+    app.state.guard = lambda inner: RouteGuard(inner, auth, table)
     problem_responses.install(app)
     complete_openapi(app)
     return app

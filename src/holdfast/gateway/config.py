@@ -14,6 +14,7 @@ from holdfast.settings import Settings
 
 LEAST_TOKEN_CHARS = 16
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_ORIGIN = re.compile(r"https?://([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 # A name, an address, an address in brackets, or `*.` and a name; `*` alone allows every host.
 _HOST = re.compile(r"\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_.])?|\[[0-9a-f:.]+\]")
 
@@ -28,14 +29,16 @@ class GatewayConfig:
     operator_token: str = field(repr=False)
     open_sign_up: bool = False
     allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
     public_url: str | None = None
     trusted_proxies: tuple[str, ...] = ()
     tls_cert: Path | None = None
     tls_key: Path | None = None
     rate_per_minute: int = 6_000
     max_requests: int = 128
+    max_requests_per_key: int = 3
     max_connections: int = 2_000
-    wait_seconds: float = 0.5
+    wait_seconds: float = 5.0
     max_body_bytes: int = 4 * 1024 * 1024
     max_upload_bytes: int = 25 * 1024 * 1024
     max_bodies_bytes: int = 256 * 1024 * 1024
@@ -64,6 +67,12 @@ class GatewayConfig:
                 raise ConfigurationError(
                     f"allowed host {name!r:.80}: give a name such as memory.example.org, without a scheme or a port"
                 )
+        for origin in self.allowed_origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ConfigurationError(
+                    f"allowed origin {origin!r:.80}: give a scheme, a name, and a port if it is not the scheme's own,"
+                    " such as https://app.example.org, without a path"
+                )
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -71,6 +80,12 @@ class GatewayConfig:
         own = () if self.host in ("0.0.0.0", "::", "") else (_bracket_ipv6(self.host),)  # noqa: S104
         public = (_public_host(self.public_url),) if self.public_url is not None else ()
         return tuple(dict.fromkeys((*_LOOPBACK_NAMES, *own, *public, *self.allowed_hosts)))
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The origins of web pages that may send changing requests, besides the one that the request itself names."""
+        public = () if self.public_url is None else (_origin(self.public_url),)
+        return (*public, *self.allowed_origins)
 
     @property
     def url(self) -> str:
@@ -101,6 +116,7 @@ class GatewayConfig:
             "operator_token": operator_token,
             "open_sign_up": open_sign_up or settings.open_sign_up,
             "allowed_hosts": _names(allowed_hosts or settings.allowed_hosts.split(",")),
+            "allowed_origins": _names(settings.allowed_origins.split(",")),
             "public_url": public_url,
             "trusted_proxies": _names(settings.trusted_proxies.split(",")),
             "tls_cert": tls_cert,
@@ -135,6 +151,13 @@ def _public_host(url: str) -> str:
     except ValueError:
         return ""
     return _bracket_ipv6(parts.hostname or "") if parts.scheme in ("http", "https") else ""
+
+
+def _origin(url: str) -> str:
+    """The origin of a URL, as browsers write it: without a path, and without the scheme's own port."""
+    parts = urlsplit(url)
+    port = "" if parts.port in (None, {"http": 80, "https": 443}[parts.scheme]) else f":{parts.port}"
+    return f"{parts.scheme}://{_bracket_ipv6(parts.hostname or '')}{port}"
 
 
 def _check_proxy(proxy: str) -> None:

@@ -40,6 +40,6 @@ def test_a_change_of_nothing_names_no_field_that_is_in_the_address(acme: Company
 
 def test_a_key_is_rotated_without_a_body(acme: Company) -> None:
     acme.somebody("agent", "w4")
-    answer = acme.operator("POST", "/credentials/agent/w4/rotate")
+    answer = acme.operator("POST", "/credentials/agent/w4/rotate", headers={"Content-Type": "application/json"})
     assert answer.status_code == 200, answer.text
     assert answer.json()["key"].startswith("ak_")

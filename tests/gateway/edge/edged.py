@@ -198,13 +198,13 @@ class PromptServer(Prompt, Server):
 
 
 @contextlib.contextmanager
-def running(app: Any = None, *, tracing: Any = None, **given: Any) -> Iterator[Running]:
+def running(app: Any = None, *, tracing: Any = None, guard: Any = None, **given: Any) -> Iterator[Running]:
     app = Obliging() if app is None else app
     config = GatewayConfig(**{"port": 0, "operator_token": OPERATOR_KEY, **given})
     metrics, log, up = Metrics(), io.StringIO(), threading.Event()
     sockets = listen(config)
     config = config.at(sockets[0].getsockname()[1])
-    edge = wrap_app(app, config, metrics, tracing=tracing)
+    edge = wrap_app(app, config, metrics, guard=guard, tracing=tracing)
     server = PromptServer(edge, config, metrics, sockets, lambda _: up.set())
     with logging_as_json(log):
         thread = threading.Thread(target=lambda: uvloop.run(server.serve(sockets)))

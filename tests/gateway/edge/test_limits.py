@@ -182,21 +182,21 @@ async def knowing(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body"})
 
 
-def test_a_key_has_so_many_requests_and_no_more() -> None:
-    with running(knowing, rate_per_minute=3) as started:
+def test_a_key_has_so_many_requests_at_once_and_no_more() -> None:
+    with running(knowing, rate_per_minute=6) as started:
         line = started.line()
         answers = [line.ask("GET", "/", authorization=f"Bearer {KEY}") for _ in range(4)]
         assert [answer.status for answer in answers] == [200, 200, 200, 429]
-        assert answers[0].headers["ratelimit-policy"] == '"requests";q=3;w=60'
-        assert answers[0].headers["ratelimit"] == '"requests";r=2;t=20'
+        assert answers[0].headers["ratelimit-policy"] == '"requests";q=3;w=30'
+        assert answers[0].headers["ratelimit"] == '"requests";r=2;t=10'
         assert answers[3].headers["ratelimit"].startswith('"requests";r=0;t=')
-        assert 1 <= int(answers[3].headers["retry-after"]) <= 20
+        assert 1 <= int(answers[3].headers["retry-after"]) <= 10
         assert answers[3].json["code"] == "rate_limited"
         assert started.ask("GET", "/", authorization="Bearer uk_another").status == 200
 
 
 def test_invented_keys_count_for_their_address() -> None:
-    with running(knowing, rate_per_minute=3) as started:
+    with running(knowing, rate_per_minute=6) as started:
         line = started.line()
         assert line.ask("GET", "/", authorization="Bearer uk_known").status == 200
         statuses = [line.ask("GET", "/", authorization=f"Bearer invented-{i}").status for i in range(5)]
@@ -207,7 +207,7 @@ def test_invented_keys_count_for_their_address() -> None:
 
 
 def test_a_key_counts_as_one_however_it_is_written() -> None:
-    with running(knowing, rate_per_minute=3) as started:
+    with running(knowing, rate_per_minute=6) as started:
         line = started.line()
         plain = request("GET", "/", authorization="Bearer uk_one")
         ways = [plain.replace(b"uk_one", way) for way in (b"uk_one", b"uk_one\xa0", b"\xa0uk_one", b"uk_one\x85")]
@@ -231,7 +231,7 @@ def test_a_key_in_the_body_is_charged_instead_of_the_address() -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})  # type: ignore[operator]
         await send({"type": "http.response.body"})  # type: ignore[operator]
 
-    with running(keyed, rate_per_minute=2) as started:
+    with running(keyed, rate_per_minute=4) as started:
         line = started.line()
         answers = [line.ask("POST", "/memories/add") for _ in range(3)]
         assert [answer.status for answer in answers] == [200, 200, 429]
@@ -247,6 +247,12 @@ def test_callers_behind_a_trusted_proxy_are_told_apart_and_others_cannot_pretend
         assert statuses == [200, 429]
 
 
+def test_a_burst_is_less_than_the_requests_of_a_minute() -> None:
+    bursts = {rate: limits.burst_of(rate) for rate in range(1, 10_000)}
+    assert all(1 <= burst <= max(1, rate // 2) for rate, burst in bursts.items())
+    assert [bursts[rate] for rate in (1, 6, 60, 6_000)] == [1, 3, 10, 600]
+
+
 def test_a_bucket_fills_evenly_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_BUCKETS", 10)
     now = [0.0]
@@ -260,11 +266,11 @@ def test_a_bucket_fills_evenly_and_their_number_is_bounded(monkeypatch: pytest.M
             return False
         return True
 
-    assert sum(ask("a") for _ in range(100)) == 60
+    assert sum(ask("a") for _ in range(100)) == 10
     now[0] = 1.0
     assert [ask("a"), ask("a")] == [True, False]
     now[0] = 1000.0
-    assert sum(ask("a") for _ in range(100)) == 60
+    assert sum(ask("a") for _ in range(100)) == 10
     for number in range(50):
         ask(str(number))
     assert len(limiter._buckets) == 10

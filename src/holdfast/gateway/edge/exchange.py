@@ -16,7 +16,7 @@ import os
 import re
 import time
 import traceback
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -35,7 +35,10 @@ _READ = frozenset(
         b"authorization",
         b"content-encoding",
         b"content-length",
+        b"content-type",
         b"host",
+        b"origin",
+        b"sec-fetch-site",
         b"traceparent",
         b"tracestate",
         b"transfer-encoding",
@@ -45,6 +48,14 @@ _READ = frozenset(
 # Closing a socket with unread data makes the client lose the response: read a little more first.
 LINGER_SECONDS = 1.0
 LINGER_BYTES = 8 * 1024 * 1024
+# Refusals of one caller: so many at once, the rest evenly spaced. None waits longer than the maximum.
+IMMEDIATE_REFUSALS = 10
+REFUSALS_PER_SECOND = 100
+MAX_PACE_SECONDS = 2.0
+MOST_PACED = 10_000
+# A refusal that leaves a large body unread counts as so many: receiving that body and dropping it is costly.
+LARGE_WEIGHT = 10
+_SMALL_DIGITS = 5  # of a Content-Length: up to 99,999 bytes
 _FRAMES = 12
 log = logging.getLogger("holdfast.gateway")
 _ALWAYS = {b"cache-control": b"no-store", b"x-content-type-options": b"nosniff"}
@@ -69,7 +80,10 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """`status` is 0 until a response has started. `error` is the class name of an uncaught exception."""
+    """`status` is 0 until a response has started. `error` is the class name of an uncaught exception.
+
+    `caller` identifies who takes the request's share of the service: an IP address, or the SHA-256 of a verified key.
+    """
 
     scope: MutableMapping[str, Any]
     started_at: float = field(default_factory=time.perf_counter)
@@ -78,6 +92,7 @@ class Exchange:
     method: str = field(init=False)
     path: str = field(init=False)
     has_body: bool = field(init=False)
+    caller: bytes = field(init=False)
     status: int = 0
     complete: bool = False
     disconnected: bool = False
@@ -87,6 +102,7 @@ class Exchange:
     refusal: Refusal | None = None
     error: str | None = None
     charged: bytes = b""
+    charged_key: str | None = field(default=None, repr=False)
     rate_headers: tuple[tuple[bytes, bytes], ...] = ()
     span: Any = None
 
@@ -97,8 +113,15 @@ class Exchange:
         self.method = scope["method"]
         self.path = scope["path"]
         self.has_body = self.given.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in self.given
+        self.caller = _address(scope)
         scope[EXCHANGE] = self
         scope[REQUEST_ID] = self.id
+
+    @property
+    def has_large_body(self) -> bool:
+        """True if a body was announced that may be large. Only the edge's refusals ask."""
+        announced = self.given.get(b"content-length", b"")
+        return self.has_body and not (announced.isdigit() and len(announced) <= _SMALL_DIGITS)
 
     @property
     def route(self) -> str:
@@ -130,6 +153,12 @@ def exchange_of(scope: MutableMapping[str, Any]) -> Exchange:
     return found
 
 
+def _address(scope: MutableMapping[str, Any]) -> bytes:
+    """The caller's IP address. The prefix keeps it apart from digests: a proxy may send any text as an address."""
+    client = scope.get("client")
+    return b"address:" + (str(client[0]).encode("utf-8", "surrogatepass") if client else b"")
+
+
 def _pick_headers(headers: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
     """Pick the headers that the edge reads. Repeated ones are joined with a comma, so they match no valid value."""
     picked: dict[bytes, bytes] = {}
@@ -145,10 +174,33 @@ def _to_request_id(value: bytes | None) -> str:
     return os.urandom(16).hex()
 
 
+class RefusalPace:
+    """Spaces out the refusals of each caller: repeating a refused request at once would cost more than serving it.
+
+    The first ones are immediate. Each further one follows the one before it by an even interval.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # The time of each caller's last refusal. The least recently refused caller is dropped if there are too many.
+        self._last: dict[bytes, float] = {}
+
+    def delay(self, caller: bytes, weight: int = 1) -> float:
+        """The seconds until the next refusal of this caller is due. `weight`: it costs as much as so many others."""
+        now, interval = self._clock(), weight / REFUSALS_PER_SECOND
+        idle = now - IMMEDIATE_REFUSALS * interval
+        due = min(max(self._last.pop(caller, idle), idle) + interval, now + MAX_PACE_SECONDS)
+        if len(self._last) >= MOST_PACED:
+            del self._last[next(iter(self._last))]
+        self._last[caller] = due
+        return max(0.0, due - now)
+
+
 class RequestMiddleware:
     def __init__(self, app: ASGIApp, observers: Sequence[Observer]) -> None:
         self._app = app
         self._observers = tuple(observers)
+        self._pace = RefusalPace()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -195,7 +247,7 @@ class RequestMiddleware:
         if exchange.error is not None and not exchange.status:
             exchange.refuse(500, "internal_error", f"internal error; the log has the details under {exchange.id}")
         if exchange.refusal is not None and not exchange.status:
-            await self._refuse(exchange.scope, exchange.refusal, receive, completing)
+            await self._refuse(exchange, exchange.refusal, receive, completing)
         # The server cuts off a response that was started but cannot be finished, so that it is not taken for complete.
 
     def _record_error(self, exchange: Exchange, error: Exception) -> None:
@@ -206,7 +258,7 @@ class RequestMiddleware:
         places = [f"{frame.filename.rpartition('site-packages/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
         log.error("a request failed", extra={"fields": {"id": exchange.id, "error": exchange.error, "frames": places}})
 
-    async def _refuse(self, scope: Scope, refusal: Refusal, receive: Receive, send: Send) -> None:
+    async def _refuse(self, exchange: Exchange, refusal: Refusal, receive: Receive, send: Send) -> None:
         async def lingering(message: Message) -> None:
             if message["type"] == "http.response.body":
                 await send({**message, "more_body": True})
@@ -214,10 +266,16 @@ class RequestMiddleware:
                 message["body"] = b""
             await send(message)
 
+        weight = LARGE_WEIGHT if exchange.has_large_body else 1
+        delay = self._pace.delay(exchange.charged or exchange.caller, weight)
+        if delay:
+            await asyncio.sleep(delay)
         status, code, detail, headers, hang_up = refusal
         if hang_up:
             headers = (*headers, (b"connection", b"close"))
-        await problem_response(scope, lingering if hang_up else send, status, code, detail, headers)
+        await problem_response(
+            exchange.scope, lingering if hang_up and delay < MAX_PACE_SECONDS else send, status, code, detail, headers
+        )
 
     async def _pass_through(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
