@@ -225,11 +225,11 @@ def test_several_documents_are_read_at_once_and_without_a_loop() -> None:
 
     async def many() -> list[str]:
         pages = [f"<html><p>page {number}</p></html>".encode() for number in range(5)]
-        documents = await asyncio.gather(*(reader.read(page, None, "p") for page in pages))
+        documents = await asyncio.gather(*(reader.read(page, None, "p", "me") for page in pages))
         return [document.chunks[0] for document in documents]
 
     assert asyncio.run(many()) == [f"page {number}" for number in range(5)]
-    assert run_sync(reader.read(b"<html>alone", None, "p")).chunks == ("alone",)
+    assert run_sync(reader.read(b"<html>alone", None, "p", "me")).chunks == ("alone",)
 
 
 class Held(DocumentReader):

@@ -178,5 +178,8 @@ class Curator(Protocol):
 class DocumentLoader(Protocol):
     """Reads uploaded files, which are untrusted."""
 
-    async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
-        """Read a file; raises `InvalidDocument` if its type is wrong, it cannot be read, or it is too large."""
+    async def read(self, content: bytes, media_type: str | None, name: str, caller: str) -> Document:
+        """Read a file; raises `InvalidDocument` if its type is wrong, it cannot be read, or it is too large.
+
+        Raises `DocumentsBusy` if the caller's share of the queue is used up.
+        """

@@ -74,7 +74,8 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         author, now = str(grant.actor), core.clock.now()
         if await core.store.read(grant, lambda reader: self._is_complete(reader, self._find_stored(reader, sha256))):
             return _PreparedResource(core, sha256, author, now, None)
-        document = await core.documents.read(self.content, self.media_type, self.name)
+        caller = f"{self.scope.space}/{author}"
+        document = await core.documents.read(self.content, self.media_type, self.name, caller)
         if not document.chunks:
             raise InvalidDocument("content", "contains no text; there is nothing to store")
         entries = await indexing.make_entries(core, document.chunks)
