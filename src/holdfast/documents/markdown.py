@@ -19,7 +19,7 @@ _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _COMMENT = re.compile(r" {0,3}<!--")
 # A line of dashes below one of these is a rule, not the underline of a heading.
-_NO_PARAGRAPH = re.compile(r" {0,3}(?:[-+*>|<]|\d{1,9}[.)])| {4}|\t")
+_NO_PARAGRAPH = re.compile(r" {0,3}(?:(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)|[>|<])| {4}|\t")
 
 
 def read_markdown(lines: Iterable[str], max_characters: int) -> ParsedDocument:
