@@ -240,35 +240,33 @@ class Held(DocumentReader):
         self.free = threading.Event()
         self.begun = threading.Semaphore(0)
 
-    def _read(self, content: bytes, media_type: str | None, name: str) -> Document:
+    def _read(self, kind: FileType, content: bytes, media_type: str | None) -> Document:
         self.begun.release()
         assert self.free.wait(60)
-        return super()._read(content, media_type, name)
+        return super()._read(kind, content, media_type)
 
 
-def test_more_documents_than_can_wait_are_refused_at_once() -> None:
+def test_more_documents_than_a_callers_share_are_refused_at_once_and_keep_nobody_out() -> None:
     reader = Held()
+    page = b"<html>page"
 
     async def crowd() -> None:
         try:
-            waiting = [asyncio.create_task(reader.read(b"text", None, "p")) for _ in range(10)]
-            for _ in range(2):
+            mine = [asyncio.create_task(reader.read(page, None, "p", "me")) for _ in range(9)]
+            other = asyncio.create_task(reader.read(page, None, "p", "other"))
+            note = asyncio.create_task(reader.read(b"note", None, "p", "me"))
+            for _ in range(3):  # one of each caller's pages, and the note, which need not wait for them
                 assert await asyncio.to_thread(reader.begun.acquire, timeout=60)
-            for _ in range(3):
-                with pytest.raises(DocumentsBusy, match="trying again is safe"):
-                    await reader.read(b"text", None, "p")
-            # A cancelled waiter frees its place in the queue; a thread that is reading keeps its own.
-            for task in (waiting[0], waiting[9]):
-                task.cancel()
-            await asyncio.wait([waiting[0], waiting[9]])
-            waiting.append(asyncio.create_task(reader.read(b"late", None, "p")))
+            with pytest.raises(DocumentsBusy, match="trying again is safe"):
+                await reader.read(page, None, "p", "me")
+            # A cancelled waiter frees its place in the queue.
+            mine[8].cancel()
+            await asyncio.wait([mine[8]])
+            mine[8] = asyncio.create_task(reader.read(b"<html>late", None, "p", "me"))
             await asyncio.sleep(0)
-            with pytest.raises(DocumentsBusy):
-                await reader.read(b"text", None, "p")
         finally:
             reader.free.set()
-        documents = await asyncio.gather(*waiting[1:9], waiting[10])
-        assert [document.chunks for document in documents] == [("text",)] * 8 + [("late",)]
-        assert (await reader.read(b"after", None, "p")).chunks == ("after",)
+        documents = await asyncio.gather(*mine, other, note)
+        assert [document.chunks for document in documents] == [("page",)] * 8 + [("late",), ("page",), ("note",)]
 
     asyncio.run(crowd())

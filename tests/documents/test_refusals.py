@@ -18,10 +18,12 @@ from tests.documents.conftest import Read, Refusal
 
 from holdfast.documents.archive import MAX_ENTRIES
 from holdfast.documents.file_types import FileType
+from holdfast.documents.kernel import Barrier
 from holdfast.documents.limits import Limits
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain.resources import Document
 from holdfast.errors import ConfigurationError, InvalidDocument
+from holdfast.loops import run_sync
 
 MEGABYTE = 1024 * 1024
 
@@ -282,6 +284,18 @@ def test_a_system_without_limits_reads_plain_text_alone(read: Read, monkeypatch:
     with pytest.raises(ConfigurationError, match="Linux"):
         read(PDF)
     assert read(PLAIN).chunks
+
+
+def test_a_system_without_a_barrier_reads_plain_text_alone_unless_it_is_allowed_more() -> None:
+    def chunks(content: bytes, name: str, *, unconfined: bool = False) -> tuple[str, ...]:
+        reader = DocumentReader(barriers=Barrier.NONE, unconfined=unconfined)
+        return run_sync(reader.read(content, None, name, "me")).chunks
+
+    assert chunks(PLAIN, "a.txt") == chunks(PLAIN, "a.md") == ("Just a few words.",)
+    for content in (PDF, WORD, b"<html>hello"):
+        with pytest.raises(ConfigurationError, match="this system has none; send plain text, or see `holdfast doctor`"):
+            chunks(content, "a")
+        assert "hello" in chunks(content, "a", unconfined=True)[0] or content is WORD
 
 
 def test_a_limit_that_is_none_is_refused() -> None:

@@ -36,7 +36,10 @@ _IMPORTED_LATE = {
     FileType.PDF: (
         *(f"encodings.{name}" for name in ("charmap", "cp932", "cp949", "cp950", "gbk", "latin_1", "unicode_escape")),
         *(f"encodings.utf_16{end}" for end in ("", "_be", "_le")),
-        *(f"pypdf.{name}" for name in ("annotations", "filters", "xmp", "_codecs._codecs", "_codecs.core_font_metrics")),
+        *(
+            f"pypdf.{name}"
+            for name in ("annotations", "filters", "xmp", "_codecs._codecs", "_codecs.core_font_metrics")
+        ),
         "locale",
     ),
     FileType.DOCX: ("encodings.cp437",),
