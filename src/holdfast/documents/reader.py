@@ -10,7 +10,7 @@ import importlib.util
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -45,7 +45,7 @@ _PLAIN_SHARES = Shares(at_once=1, at_once_each=1, waiting=256, waiting_each=32)
 # One place is always another caller's. A waiting document is in memory.
 _SHARES = Shares(at_once=2, at_once_each=1, waiting=64, waiting_each=8)
 # All threads share the interpreter, and a caller's search may need it.
-_WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.001
+_WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.0003
 
 
 class DocumentReader:
@@ -69,6 +69,11 @@ class DocumentReader:
             return self._read(kind, content, media_type)
         pool = self._plain if kind in _PLAIN else self._sandboxed
         return await asyncio.wrap_future(pool.submit(caller, partial(self._read, kind, content, media_type)))
+
+    async def run_in_turn(self, caller: str, work: Callable[[], T]) -> T:
+        if running_loop() is None:
+            return work()
+        return await asyncio.wrap_future(self._plain.submit(caller, partial(_run_and_pause, work)))
 
     def _check(self, content: bytes, media_type: str | None, name: str) -> FileType:
         if len(content) > self._limits.max_bytes:
@@ -114,6 +119,12 @@ class DocumentReader:
         # -P and -s: import from the same places as this process, never from the current directory.
         program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), kind.value, *map(str, numbers), *encodings]
         return parse_output(kind, run_program(program, content, limits, barriers), limits)
+
+
+def _run_and_pause(work: Callable[[], T]) -> T:
+    result = work()
+    time.sleep(_PAUSE_SECONDS)
+    return result
 
 
 def _with_pauses(items: Iterable[T]) -> Iterator[T]:

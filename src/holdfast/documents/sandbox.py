@@ -23,6 +23,7 @@ from holdfast.errors import ConfigurationError, InvalidDocument
 
 OUT_OF_MEMORY = 71
 NOT_CONFINED = 72
+_NICENESS = 10  # a tenth of the others' share where they want all of it, so that it still ends
 _NOBODY = 65_534  # owns nothing, by convention
 _FEW_FILES = 16
 _ADVICE = "split it, or send its text instead"
@@ -34,9 +35,9 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 def yield_to_others() -> None:
-    """Run only when no other process wants the processor: a document has time, a caller of the service has not."""
+    """Leave the processor to others: a document has time, and a caller of the service has not."""
     with contextlib.suppress(AttributeError, OSError):
-        os.nice(19)
+        os.nice(_NICENESS)
     with contextlib.suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
