@@ -301,3 +301,17 @@ def test_a_system_without_a_barrier_reads_plain_text_alone_unless_it_is_allowed_
 def test_a_limit_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="cpu_seconds"):
         Limits(cpu_seconds=0)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-7"])
+@pytest.mark.parametrize("name", ["word/document.bin", "customXml/item.jpeg"])
+def test_entities_are_found_in_any_part_whatever_its_name_and_encoding(
+    refusal: Refusal, name: str, encoding: str
+) -> None:
+    text = f"<?xml version='1.0' encoding='{encoding}'?><!DOCTYPE a [{LAUGHS}]><a>&e9;</a>"
+    encoded = text.encode(encoding)
+    if encoding == "utf-7":  # the declaration is ASCII, and what follows is not
+        head, rest = text.split("?>", 1)
+        encoded = head.encode() + b"?>" + rest.replace("<", "+ADw-").replace("!", "+ACE-").encode()
+    problem = refusal(files.with_parts(WORD, {name: encoded})).problem
+    assert "entities" in problem
