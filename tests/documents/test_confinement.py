@@ -15,8 +15,8 @@ from holdfast.documents.file_types import FileType
 from holdfast.documents.kernel import Barrier, available_barriers
 from holdfast.documents.limits import MEGABYTE, Limits
 from holdfast.documents.reader import parse_output
-from holdfast.documents.sandbox import run_program
-from holdfast.errors import InvalidDocument
+from holdfast.documents.sandbox import NOT_CONFINED, run_program
+from holdfast.errors import ConfigurationError, InvalidDocument
 
 SMALL = Limits(max_characters=1000, memory_bytes=400 * MEGABYTE, cpu_seconds=1, wall_seconds=20)
 
@@ -146,6 +146,11 @@ def test_memory_beyond_its_limit_is_refused() -> None:
         sys.exit(OUT_OF_MEMORY)
     """
     assert "more than 400 MB" in refused(CONFINED + textwrap.dedent(hungry))
+
+
+def test_one_that_could_not_be_confined_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="could not be confined"):
+        run_program(program(f"import sys; sys.exit({NOT_CONFINED})"), b"document", SMALL, Barrier.ALL)
 
 
 def test_seconds_of_work_beyond_its_limit_are_refused() -> None:

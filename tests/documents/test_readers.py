@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 
 import pytest
@@ -171,6 +172,16 @@ def test_a_pdf_that_only_forbids_printing_is_read(read: Read) -> None:
     assert "hello" in text_of(read(files.locked(files.pdf(["hello"]), user="", owner="secret")))
 
 
+@pytest.mark.parametrize(("cmap", "codec"), [("GBK-EUC-H", "gbk"), ("90ms-RKSJ-H", "cp932"), ("ETen-B5-H", "cp950")])
+def test_a_pdf_in_an_encoding_whose_codec_is_rarely_loaded_is_read(read: Read, cmap: str, codec: str) -> None:
+    """No file can be opened while a document is read, so the codec must be there before."""
+    shown = "\u4e2d\u6587".encode(codec).hex().encode()
+    content = files.pdf_of_streams([b"BT /F1 12 Tf 72 720 Td <" + shown + b"> Tj ET"])
+    font = f"<< /Type /Font /Subtype /Type0 /BaseFont /A /Encoding /{cmap} >>".encode()
+    old = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+    assert text_of(read(content.replace(old, font.ljust(len(old))))).strip() == "\u4e2d\u6587"
+
+
 # --- DOCX -------------------------------------------------------------------------------------------------------------
 
 
@@ -201,6 +212,14 @@ def test_docx_gives_its_body_with_tables_forms_and_reviewed_text(read: Read) -> 
     assert (document.media_type, document.title) == (FileType.DOCX.value, "Handbook")
     expected = ["Leave", "Ask early and often", "days | who", "30 | all inner", "In a form", "End"]
     assert text_of(document).split("\n\n") == expected
+
+
+def test_a_word_file_without_styles_is_read(read: Read) -> None:
+    """The library would read its own styles from a file, and no file can be opened."""
+    content = files.word(lambda document: document.add_paragraph("plain") and None)
+    relation = re.compile(rb'<Relationship [^>]*relationships/styles"[^>]*/>')
+    without = files.with_parts(content, {"word/_rels/document.xml.rels": lambda part: relation.sub(b"", part)})
+    assert text_of(read(without)) == "plain"
 
 
 BOX = """<w:r {} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"

@@ -48,7 +48,7 @@ def check_archive(content: bytes) -> None:
 
 
 def _is_markup(part: IO[bytes]) -> bool:
-    """True if a part is XML, whatever its name and encoding are; its parser decides."""
+    """True if its parser takes a part for XML, whatever its name and encoding are."""
     beginning = _Beginning()
     parser = etree.XMLParser(target=beginning, resolve_entities=False, no_network=True)
     with part, contextlib.suppress(etree.XMLSyntaxError):
@@ -58,7 +58,7 @@ def _is_markup(part: IO[bytes]) -> bool:
 
 
 class _Beginning:
-    """What a parser reports of a part's beginning."""
+    """Collects what a parser reports of a part's beginning."""
 
     has_element = False
 

@@ -19,7 +19,7 @@ _Task = tuple[Future[Any], Callable[[], Any]]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How much runs at once and how much may wait, of all callers and of each."""
+    """Limits of what runs at once and of what waits, for all callers and for each."""
 
     at_once: int
     at_once_each: int

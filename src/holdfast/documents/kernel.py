@@ -123,18 +123,18 @@ def _forbid_files_and_processes() -> None:
         rights.append((1 << _SCOPES) - 1)
     wanted = ctypes.create_string_buffer(struct.pack(f"={len(rights)}Q", *rights))
     # A set of rules without a rule allows nothing.
-    rules = _checked(_call(_LANDLOCK_CREATE, ctypes.addressof(wanted), 8 * len(rights), 0))
+    rules = _check(_call(_LANDLOCK_CREATE, ctypes.addressof(wanted), 8 * len(rights), 0))
     try:
-        _checked(_call(_LANDLOCK_RESTRICT, rules, 0))
+        _check(_call(_LANDLOCK_RESTRICT, rules, 0))
     finally:
         os.close(rules)
 
 
 def _control(option: int, *arguments: int) -> None:
-    _checked(_call(_PRCTL[_machine() or 0], option, *arguments))
+    _check(_call(_PRCTL[_machine() or 0], option, *arguments))
 
 
-def _checked(result: int) -> int:
+def _check(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -50,31 +50,31 @@ def _front_matter(lines: Iterator[str]) -> tuple[str | None, Iterator[str]]:
 def _blocks(lines: Iterator[str]) -> Iterator[DocumentBlock]:
     gathering: list[str] = []
 
-    def gathered() -> Iterator[DocumentBlock]:
+    def end_block() -> Iterator[DocumentBlock]:
         if gathering:
             yield DocumentBlock("\n".join(gathering))
             gathering.clear()
 
     for line in lines:
         if not line.strip():
-            yield from gathered()
+            yield from end_block()
         elif heading := _HEADING.match(line):
-            yield from gathered()
+            yield from end_block()
             yield DocumentBlock(_heading_text(line[heading.end() :]), len(heading[1]))
         elif _UNDERLINE.match(line) and gathering and not _NO_PARAGRAPH.match(gathering[0]):
             level = 1 if line.lstrip().startswith("=") else 2
             yield DocumentBlock("\n".join(each.strip() for each in gathering), level)
             gathering.clear()
         elif _COMMENT.match(line):
-            yield from gathered()
+            yield from end_block()
             _skip_comment(line, lines)
         elif fence := _FENCE.match(line):
-            yield from gathered()
+            yield from end_block()
             gathering += _code(line, fence[1], lines)
-            yield from gathered()
+            yield from end_block()
         else:
             gathering.append(line)
-    yield from gathered()
+    yield from end_block()
 
 
 def _heading_text(text: str) -> str:
