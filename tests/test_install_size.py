@@ -20,7 +20,6 @@ EXTRAS = {
     "lxml",
     "pypdf",
     "python-docx",
-    "selectolax",
     "onnxruntime",
     "psycopg",
     "usearch",

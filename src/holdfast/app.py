@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.control.bulkhead import IsolatedProviderRunner
 from holdfast.control.subscribers import HookRegistry
+from holdfast.documents.kernel import Barrier, available_barriers
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain.access import LOCAL_OPERATOR, Action, storewide_grant
 from holdfast.domain.bindings import Binding
@@ -59,6 +60,7 @@ __all__ = [
     "Engine",
     "check_provider",
     "copy_store",
+    "document_barriers",
     "examine_store",
     "find_wide_store_files",
     "installed_providers",
@@ -110,7 +112,7 @@ async def open_engine(
         analyzer=TextAnalyzer(),
         searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
         extractor=LazyExtractor("rules", _load_rules),
-        documents=DocumentReader(),
+        documents=DocumentReader(unconfined=settings.unconfined_documents),
         clock=clock or SystemClock(),
         ids=new_ids or TimeOrderedIds(),
         wake=lambda: None if crew is None else crew.wake(),
@@ -295,6 +297,16 @@ def examine_store(location: str, settings: Settings) -> StoreExamination | None:
     from holdfast.stores.sqlite.examine import examine
 
     return examine(location, settings.busy_seconds)
+
+
+def document_barriers() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the kernel's barriers that documents are read behind, and of those that are missing here."""
+    present = available_barriers()
+    names = {barrier: str(barrier.name).lower() for barrier in Barrier.ALL}
+    return (
+        tuple(name for barrier, name in names.items() if barrier in present),
+        tuple(name for barrier, name in names.items() if barrier not in present),
+    )
 
 
 def open_sessions(path: Path, settings: Settings) -> SqliteSessions:

@@ -68,6 +68,10 @@ class Settings(BaseSettings):
         ge=0,
         description="The number of records from which a partition is searched by an approximate index; 0 for never.",
     )
+    unconfined_documents: bool = Field(
+        default=False,
+        description="Read HTML, PDF and DOCX even where the system can confine no process; `holdfast doctor` says so.",
+    )
     job_lease_seconds: float = Field(
         default=60.0,
         ge=1,

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import app
+from holdfast.documents.kernel import Barrier
+
 from .conftest import Holdfast
 
 
@@ -85,3 +88,27 @@ def test_vectors_by_an_embedder_that_nobody_named_are_a_warning(ana: Holdfast, m
     assert ran.code == 0
     assert health(ran.json)["vectors"] == "warn"
     assert "vectors" not in health(ana("doctor", "--embedder", "fake", "--json").json)
+
+
+@pytest.mark.parametrize(
+    ("barriers", "health_then", "words"),
+    [
+        (Barrier.ALL, "ok", "behind seccomp and landlock"),
+        (Barrier.SECCOMP, "warn", "behind seccomp alone"),
+        (Barrier.LANDLOCK, "warn", "behind landlock alone"),
+        (Barrier.NONE, "warn", "other than plain text are refused"),
+    ],
+    ids=str,
+)
+def test_it_says_what_documents_are_read_behind(
+    ana: Holdfast, monkeypatch: pytest.MonkeyPatch, barriers: Barrier, health_then: str, words: str
+) -> None:
+    monkeypatch.setattr(app, "available_barriers", lambda: barriers)
+    (check,) = [check for check in ana("doctor", "--json").json["checks"] if check["name"] == "documents"]
+    assert (check["health"], words in check["detail"]) == (health_then, True)
+
+
+def test_it_says_that_documents_are_read_without_confinement(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "available_barriers", lambda: Barrier.NONE)
+    monkeypatch.setenv("HOLDFAST_UNCONFINED_DOCUMENTS", "true")
+    assert "HOLDFAST_UNCONFINED_DOCUMENTS allows it" in ana("doctor").out

@@ -19,7 +19,7 @@ def read() -> Read:
     """Read a file as the gateway or the library would."""
 
     def reading(content: bytes, name: str = "file", media_type: str | None = None, **limits: float) -> Document:
-        return asyncio.run(DocumentReader(Limits(**limits)).read(content, media_type, name))  # type: ignore[arg-type]
+        return asyncio.run(DocumentReader(Limits(**limits)).read(content, media_type, name, "me"))  # type: ignore[arg-type]
 
     return reading
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.documents.blocks import DocumentBlock, paragraphs
+from holdfast.documents.blocks import DocumentBlock, lines_of, paragraphs
 from holdfast.documents.chunking import split_into_chunks
 from holdfast.documents.limits import CHUNK_CHARS
 from holdfast.search.analyzer import PIECE_CHARS
@@ -100,7 +100,7 @@ SHAPES: dict[str, Callable[[int], list[DocumentBlock]]] = {
     "full stops": lambda size: [DocumentBlock("." * size)],
     "ends of sentences": lambda size: [DocumentBlock(". " * (size // 2))],
     "lines": lambda size: [DocumentBlock("a\n" * (size // 2))],
-    "blank lines": lambda size: [DocumentBlock(part) for part in paragraphs("a\n\n \n" * (size // 5))],
+    "blank lines": lambda size: [DocumentBlock(part) for part in paragraphs(lines_of("a\n\n \n" * (size // 5)))],
     "han": lambda size: [DocumentBlock("字" * size)],
     "headings": lambda size: [DocumentBlock(f"heading {n}", n % 6 + 1) for n in range(size // 12)],
     "short blocks": lambda size: [DocumentBlock("ab")] * (size // 2),

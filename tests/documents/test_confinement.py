@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.documents.file_types import FileType
+from holdfast.documents.kernel import Barrier, available_barriers
 from holdfast.documents.limits import MEGABYTE, Limits
 from holdfast.documents.reader import parse_output
-from holdfast.documents.sandbox import run_program
-from holdfast.errors import InvalidDocument
+from holdfast.documents.sandbox import NOT_CONFINED, run_program
+from holdfast.errors import ConfigurationError, InvalidDocument
 
 SMALL = Limits(max_characters=1000, memory_bytes=400 * MEGABYTE, cpu_seconds=1, wall_seconds=20)
 
@@ -30,19 +32,22 @@ sys.modules["holdfast"] = types.ModuleType("holdfast")
 sys.modules["holdfast"].__path__ = {list(holdfast.__path__)!r}
 """
 CONFINED = f"""{WITHOUT_ENGINE}
+from holdfast.documents.kernel import Barrier
 from holdfast.documents.sandbox import OUT_OF_MEMORY, confine
-confine({SMALL.memory_bytes}, {SMALL.cpu_seconds})
+HERE = os.getcwd()
+FDS = os.listdir("/proc/self/fd") if os.path.exists("/proc") else []
+confine({SMALL.memory_bytes}, {SMALL.cpu_seconds}, Barrier({available_barriers().value}))
 given = sys.stdin.buffer.read()
 """
 
 
 def answer_of(source: str, document: bytes = b"document", limits: Limits = SMALL) -> str:
-    return run_program(program(CONFINED + textwrap.dedent(source)), document, limits).decode()
+    return run_program(program(CONFINED + textwrap.dedent(source)), document, limits, available_barriers()).decode()
 
 
 def refused(source: str, document: bytes = b"document", limits: Limits = SMALL) -> str:
     with pytest.raises(InvalidDocument) as caught:
-        run_program(program(textwrap.dedent(source)), document, limits)
+        run_program(program(textwrap.dedent(source)), document, limits, available_barriers())
     assert caught.value.field == "content"
     return caught.value.problem
 
@@ -63,9 +68,7 @@ def test_it_inherits_no_secrets_no_files_and_not_the_working_directory(
     monkeypatch.chdir(tmp_path)
     with (tmp_path / "secret").open("w+") as open_file:
         os.set_inheritable(open_file.fileno(), True)
-        found = answer_of(
-            "print(sorted(os.environ), os.getcwd(), os.listdir('/proc/self/fd') if os.path.exists('/proc') else '')"
-        )
+        found = answer_of("print(sorted(os.environ), HERE, FDS)")
     assert "canary" not in found
     assert set(eval(found.split("]")[0] + "]")) <= {"LC_ALL", "LC_CTYPE", "PYTHONPATH"}
     assert "] / [" in found
@@ -76,7 +79,7 @@ def test_it_inherits_no_secrets_no_files_and_not_the_working_directory(
     "attempt",
     [
         "socket.socket()",
-        "socket.create_connection(('127.0.0.1', 9))",
+        "socket.socket().connect(('127.0.0.1', 9))",
         "subprocess.run(['true'])",
         "os.fork()",
         "os.system('true')",
@@ -108,9 +111,10 @@ def test_its_limits_cannot_be_raised_again_nor_files_written_beneath_python(tmp_
     """A file opened earlier stands for one opened by native code: only the process's limits protect it."""
     source = f"""
     import resource
+    from holdfast.documents.kernel import Barrier
     from holdfast.documents.sandbox import confine
     file = os.open({str(tmp_path / "file")!r}, os.O_WRONLY | os.O_CREAT)
-    confine({SMALL.memory_bytes}, {SMALL.cpu_seconds})
+    confine({SMALL.memory_bytes}, {SMALL.cpu_seconds}, Barrier.NONE)
     try:
         os.write(file, b"x")
         print("written")
@@ -120,7 +124,9 @@ def test_its_limits_cannot_be_raised_again_nor_files_written_beneath_python(tmp_
         soft, hard = resource.getrlimit(getattr(resource, name))
         print(name, hard)
     """
-    lines = run_program(program(WITHOUT_ENGINE + textwrap.dedent(source)), b"", SMALL).decode().splitlines()
+    lines = (
+        run_program(program(WITHOUT_ENGINE + textwrap.dedent(source)), b"", SMALL, Barrier.ALL).decode().splitlines()
+    )
     assert lines[0].startswith("refused")
     most = dict(line.split() for line in lines[1:])
     assert most["RLIMIT_FSIZE"] == most["RLIMIT_NPROC"] == "0"
@@ -140,6 +146,11 @@ def test_memory_beyond_its_limit_is_refused() -> None:
         sys.exit(OUT_OF_MEMORY)
     """
     assert "more than 400 MB" in refused(CONFINED + textwrap.dedent(hungry))
+
+
+def test_one_that_could_not_be_confined_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="could not be confined"):
+        run_program(program(f"import sys; sys.exit({NOT_CONFINED})"), b"document", SMALL, Barrier.ALL)
 
 
 def test_seconds_of_work_beyond_its_limit_are_refused() -> None:
@@ -177,7 +188,7 @@ def test_however_it_breaks_down_the_document_is_refused(source: str) -> None:
 
 def test_a_program_that_cannot_be_started_is_no_crash() -> None:
     with pytest.raises(InvalidDocument, match="try again later"):
-        run_program(["/nowhere/python"], b"document", SMALL)
+        run_program(["/nowhere/python"], b"document", SMALL, Barrier.ALL)
 
 
 @pytest.mark.parametrize(
@@ -191,12 +202,17 @@ def test_a_program_that_cannot_be_started_is_no_crash() -> None:
         b"3",
         b"{}",
         b'{"title": null}',
-        b'{"title": null, "blocks": 3}',
-        b'{"title": null, "blocks": [["0", "a"]]}',
-        b'{"title": null, "blocks": [[0, 5]]}',
-        b'{"title": null, "blocks": [[10, "a"]]}',
-        b'{"title": null, "blocks": [[-1, "a"]]}',
-        b'{"title": null, "blocks": [[0, "a", "b"]]}',
+        b'{"title": null, "characters": -1}',
+        b'{"title": null, "characters": 1001}',
+        b'{"title": null, "characters": "1"}',
+        b'{"title": null, "characters": 1}\n',
+        b'{"title": null, "characters": 1}\n5',
+        b'{"title": null, "characters": 1}\n["a"]',
+        b'{"title": null, "characters": 1}\n""',
+        b'{"title": null, "characters": 1}\n"  "',
+        b'{"title": null, "characters": 1}\n"a\\u0000b"',
+        b'{"title": null, "characters": 1}\n"a\\ud800b"',
+        b'{"title": null, "characters": 1}\n"' + b"a" * 901 + b'"',
         b'{"problem": 5}',
         b"[" * 100_000,
     ],
@@ -204,16 +220,14 @@ def test_a_program_that_cannot_be_started_is_no_crash() -> None:
 )
 def test_an_answer_that_is_nonsense_is_refused(answer: bytes) -> None:
     with pytest.raises(InvalidDocument, match="invalid output"):
-        parse_output(answer, 1000)
+        parse_output(FileType.PDF, answer, SMALL)
 
 
 def test_an_answer_is_checked_as_if_the_document_had_given_it() -> None:
-    answer = json.dumps(
-        {"title": "a\x00b\n" + "c" * 9000, "blocks": [[0, "one\x00\ud800 two"], [1, " \x01 "]]}
-    ).encode()
-    found = parse_output(answer, 1000)
-    assert [block.text for block in found.blocks] == ["one two"]
+    head = json.dumps({"title": "a\x00b\n" + "c" * 9000, "characters": 6}).encode()
+    found = parse_output(FileType.PDF, head + b'\n"one"\n"two"', SMALL)
+    assert (found.chunks, found.characters) == (("one", "two"), 6)
     assert found.title is not None
     assert len(found.title) == 300
-    with pytest.raises(InvalidDocument, match="more than 5 characters"):
-        parse_output(answer, 5)
+    with pytest.raises(InvalidDocument, match="more than 1 chunks"):
+        parse_output(FileType.PDF, head + b'\n"one"\n"two"', Limits(max_chunks=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 
 import pytest
@@ -171,6 +172,16 @@ def test_a_pdf_that_only_forbids_printing_is_read(read: Read) -> None:
     assert "hello" in text_of(read(files.locked(files.pdf(["hello"]), user="", owner="secret")))
 
 
+@pytest.mark.parametrize(("cmap", "codec"), [("GBK-EUC-H", "gbk"), ("90ms-RKSJ-H", "cp932"), ("ETen-B5-H", "cp950")])
+def test_a_pdf_in_an_encoding_whose_codec_is_rarely_loaded_is_read(read: Read, cmap: str, codec: str) -> None:
+    """No file can be opened while a document is read, so the codec must be there before."""
+    shown = "\u4e2d\u6587".encode(codec).hex().encode()
+    content = files.pdf_of_streams([b"BT /F1 12 Tf 72 720 Td <" + shown + b"> Tj ET"])
+    font = f"<< /Type /Font /Subtype /Type0 /BaseFont /A /Encoding /{cmap} >>".encode()
+    old = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+    assert text_of(read(content.replace(old, font.ljust(len(old))))).strip() == "\u4e2d\u6587"
+
+
 # --- DOCX -------------------------------------------------------------------------------------------------------------
 
 
@@ -203,6 +214,14 @@ def test_docx_gives_its_body_with_tables_forms_and_reviewed_text(read: Read) -> 
     assert text_of(document).split("\n\n") == expected
 
 
+def test_a_word_file_without_styles_is_read(read: Read) -> None:
+    """The library would read its own styles from a file, and no file can be opened."""
+    content = files.word(lambda document: document.add_paragraph("plain") and None)
+    relation = re.compile(rb'<Relationship [^>]*relationships/styles"[^>]*/>')
+    without = files.with_parts(content, {"word/_rels/document.xml.rels": lambda part: relation.sub(b"", part)})
+    assert text_of(read(without)) == "plain"
+
+
 BOX = """<w:r {} xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"
 xmlns:v="urn:schemas-microsoft-com:vml"><mc:AlternateContent><mc:Choice Requires="wps">
 <w:drawing><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p>
@@ -225,11 +244,11 @@ def test_several_documents_are_read_at_once_and_without_a_loop() -> None:
 
     async def many() -> list[str]:
         pages = [f"<html><p>page {number}</p></html>".encode() for number in range(5)]
-        documents = await asyncio.gather(*(reader.read(page, None, "p") for page in pages))
+        documents = await asyncio.gather(*(reader.read(page, None, "p", "me") for page in pages))
         return [document.chunks[0] for document in documents]
 
     assert asyncio.run(many()) == [f"page {number}" for number in range(5)]
-    assert run_sync(reader.read(b"<html>alone", None, "p")).chunks == ("alone",)
+    assert run_sync(reader.read(b"<html>alone", None, "p", "me")).chunks == ("alone",)
 
 
 class Held(DocumentReader):
@@ -240,35 +259,33 @@ class Held(DocumentReader):
         self.free = threading.Event()
         self.begun = threading.Semaphore(0)
 
-    def _read(self, content: bytes, media_type: str | None, name: str) -> Document:
+    def _read(self, kind: FileType, content: bytes, media_type: str | None) -> Document:
         self.begun.release()
         assert self.free.wait(60)
-        return super()._read(content, media_type, name)
+        return super()._read(kind, content, media_type)
 
 
-def test_more_documents_than_can_wait_are_refused_at_once() -> None:
+def test_more_documents_than_a_callers_share_are_refused_at_once_and_keep_nobody_out() -> None:
     reader = Held()
+    page = b"<html>page"
 
     async def crowd() -> None:
         try:
-            waiting = [asyncio.create_task(reader.read(b"text", None, "p")) for _ in range(10)]
-            for _ in range(2):
+            mine = [asyncio.create_task(reader.read(page, None, "p", "me")) for _ in range(9)]
+            other = asyncio.create_task(reader.read(page, None, "p", "other"))
+            note = asyncio.create_task(reader.read(b"note", None, "p", "me"))
+            for _ in range(3):  # one of each caller's pages, and the note, which need not wait for them
                 assert await asyncio.to_thread(reader.begun.acquire, timeout=60)
-            for _ in range(3):
-                with pytest.raises(DocumentsBusy, match="trying again is safe"):
-                    await reader.read(b"text", None, "p")
-            # A cancelled waiter frees its place in the queue; a thread that is reading keeps its own.
-            for task in (waiting[0], waiting[9]):
-                task.cancel()
-            await asyncio.wait([waiting[0], waiting[9]])
-            waiting.append(asyncio.create_task(reader.read(b"late", None, "p")))
+            with pytest.raises(DocumentsBusy, match="trying again is safe"):
+                await reader.read(page, None, "p", "me")
+            # A cancelled waiter frees its place in the queue.
+            mine[8].cancel()
+            await asyncio.wait([mine[8]])
+            mine[8] = asyncio.create_task(reader.read(b"<html>late", None, "p", "me"))
             await asyncio.sleep(0)
-            with pytest.raises(DocumentsBusy):
-                await reader.read(b"text", None, "p")
         finally:
             reader.free.set()
-        documents = await asyncio.gather(*waiting[1:9], waiting[10])
-        assert [document.chunks for document in documents] == [("text",)] * 8 + [("late",)]
-        assert (await reader.read(b"after", None, "p")).chunks == ("after",)
+        documents = await asyncio.gather(*mine, other, note)
+        assert [document.chunks for document in documents] == [("page",)] * 8 + [("late",), ("page",), ("note",)]
 
     asyncio.run(crowd())

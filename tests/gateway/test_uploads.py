@@ -12,6 +12,7 @@ from itertools import islice
 import pytest
 from served import Gateway, Visitor
 
+from holdfast.documents.file_types import FileType
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain.resources import Document
 
@@ -103,28 +104,30 @@ def test_nobody_sees_another_users_resources(gateway: Gateway, visitor: Visitor)
     assert visitor.texts("mine", "resources") == ["Only mine."]
 
 
-def test_a_crowd_of_documents_is_told_to_come_again(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_users_crowd_of_documents_is_told_to_come_again_and_keeps_nobody_out(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     free, read = threading.Event(), DocumentReader._read
 
-    def held(reader: DocumentReader, content: bytes, media_type: str | None, name: str) -> Document:
-        assert free.wait(60)
-        return read(reader, content, media_type, name)
+    def held(reader: DocumentReader, kind: FileType, content: bytes, media_type: str | None) -> Document:
+        assert content.endswith(b"mine") or free.wait(60)
+        return read(reader, kind, content, media_type)
 
     monkeypatch.setattr(DocumentReader, "_read", held)
-    users = [gateway.user(f"one of the crowd, {number}") for number in range(12)]
+    user, other = gateway.user("the crowd"), gateway.user("who comes beside the crowd")
     with ThreadPoolExecutor(12) as threads:
         try:
-            sent = [threads.submit(user.upload, b"We all come at once.") for user in users]
+            pages = [f"<html><p>We all come at once, {number}".encode() for number in range(12)]
+            sent = [threads.submit(user.upload, page, "page.html") for page in pages]
             # All others wait until they are released, so the first responses are refusals.
-            done = list(islice(as_completed(sent, timeout=60), 2))
-            refused = [each.result() for each in done]
-            assert users[0].texts("still there") == []
+            refused = [each.result() for each in islice(as_completed(sent, timeout=60), 3)]
+            assert other.upload(b"<html><p>Only mine", "page.html").status_code == 201
         finally:
             free.set()
         answers = [each.result() for each in sent]
-    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(503, "documents_busy")] * 2
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(503, "documents_busy")] * 3
     assert all(answer.headers["retry-after"] == "1" for answer in refused)
-    assert sorted(answer.status_code for answer in answers) == [201] * 10 + [503] * 2
+    assert sorted(answer.status_code for answer in answers) == [201] * 9 + [503] * 3
 
 
 def bomb() -> bytes:

@@ -83,6 +83,7 @@ def run_checks(chosen: StoreOptions) -> Iterator[Check]:
         return
     yield _approximate(path)
     yield from _privacy(path)
+    yield _documents()
     embedder = _embedder(chosen)
     yield embedder
     if embedder.health is not CheckHealth.FAIL:
@@ -125,6 +126,27 @@ def _approximate(path: str) -> Check:
         detail = f"searched exactly, even from {least:,} records on: usearch is not installed"
         return Check("large partitions", CheckHealth.OK, detail, "pip install 'holdfast[approximate]' to index them")
     return Check("large partitions", CheckHealth.OK, f"searched with an index from {least:,} records on")
+
+
+def _documents() -> Check:
+    """Check whether code in a document could be confined."""
+    from holdfast.app import document_barriers
+
+    present, missing = document_barriers()
+    if not missing:
+        return Check("documents", CheckHealth.OK, f"are read behind {' and '.join(present)}")
+    advice = "use Linux 5.13 or newer, and let containers use seccomp and Landlock"
+    if present:
+        detail = (
+            f"are read behind {present[0]} alone, and the memory of this process is hidden: {missing[0]} is missing"
+        )
+        return Check("documents", CheckHealth.WARN, detail, advice)
+    lacking = "no process can be confined here: seccomp and landlock are missing"
+    if read_settings().unconfined_documents:
+        detail = f"are read although {lacking}; HOLDFAST_UNCONFINED_DOCUMENTS allows it"
+        return Check("documents", CheckHealth.WARN, detail, advice)
+    detail = f"other than plain text are refused: {lacking}"
+    return Check("documents", CheckHealth.WARN, detail, f"{advice}; or set HOLDFAST_UNCONFINED_DOCUMENTS")
 
 
 def _embedder(chosen: StoreOptions) -> Check:

@@ -14,6 +14,7 @@ PARAGRAPH = 0
 DEEPEST_HEADING = 9
 # Not storable, or meaningless in a text. Page breaks and other line ends are converted to newlines before.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+_PIECE_CHARS = 32_768
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 
@@ -27,6 +28,10 @@ class DocumentBlock(NamedTuple):
 class ParsedDocument(NamedTuple):
     title: str | None
     blocks: tuple[DocumentBlock, ...]
+
+    @property
+    def characters(self) -> int:
+        return sum(len(block.text) for block in self.blocks)
 
 
 def build_document(title: object, blocks: Iterable[DocumentBlock], max_characters: int) -> ParsedDocument:
@@ -57,8 +62,23 @@ def clean_title(title: object) -> str | None:
     return " ".join(clean(title[: 4 * MAX_TITLE_CHARS]).split())[:MAX_TITLE_CHARS].strip() or None
 
 
-def paragraphs(text: str) -> Iterator[str]:
-    """Split a text at blank lines."""
-    for filled, lines in groupby(_LINE_END.sub("\n", text).split("\n"), lambda line: bool(line.strip())):
+def has_controls(text: str) -> bool:
+    """True if it has characters that `clean` removes."""
+    return _CONTROL.search(text) is not None
+
+
+def paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """Join the lines between blank lines."""
+    for filled, together in groupby(lines, lambda line: bool(line.strip())):
         if filled:
-            yield "\n".join(lines)
+            yield "\n".join(together)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield its lines. Splits it piece by piece: work on all of a long text at once would hold up other threads."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _PIECE_CHARS) + 1 or len(text)
+        lines = _LINE_END.sub("\n", text[start:end]).split("\n")
+        yield from lines[:-1] if end < len(text) else lines
+        start = end

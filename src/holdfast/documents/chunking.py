@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from holdfast.documents.blocks import DocumentBlock
 from holdfast.documents.limits import CHUNK_CHARS
+from holdfast.errors import InvalidDocument
 
 _SENTENCE_END = re.compile(r"\n+|(?<=[.!?…])[ \t]+|(?<=[。！？])")
 _BETWEEN_HEADINGS = " › "
@@ -22,6 +24,18 @@ _MAX_CONTEXT_CHARS = CHUNK_CHARS // 3
 _ROOM = CHUNK_CHARS - _MAX_CONTEXT_CHARS - len(_BETWEEN_BLOCKS)
 # Shorter sections share a chunk with the next one: a single line gives misleading search hits.
 _ENOUGH_CHARS = CHUNK_CHARS // 4
+
+
+def cut_document(blocks: Iterable[DocumentBlock], max_chunks: int) -> tuple[str, ...]:
+    """Return the chunks of a document, or raise `InvalidDocument` if there are too many."""
+    chunks = tuple(islice(split_into_chunks(blocks), max_chunks + 1))
+    if len(chunks) > max_chunks:
+        raise too_many_chunks(max_chunks)
+    return chunks
+
+
+def too_many_chunks(most: int) -> InvalidDocument:
+    return InvalidDocument("content", f"gives more than {most:,} chunks; split it")
 
 
 def split_into_chunks(blocks: Iterable[DocumentBlock]) -> Iterator[str]:

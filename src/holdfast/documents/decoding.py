@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import re
+from collections.abc import Iterable
 
 from holdfast.errors import InvalidDocument
 
@@ -21,17 +23,33 @@ _DECLARABLE = re.compile(
 )
 _DECLARED_IN_HTML = re.compile(rb"""<meta[^>]{0,200}charset\s{0,9}=\s{0,9}["']?([\w-]{1,30})""", re.IGNORECASE)
 _DECLARED_IN_TYPE = re.compile(r"""charset\s{0,9}=\s{0,9}["']?([\w-]{1,30})""", re.IGNORECASE)
+_WESTERN = "cp1252"
 _LOOKED_AT = 4096
 _A_FEW = 4
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH_BYTES = bytes(range(0x80, 0x100))
 
 
-def decode_text(content: bytes, media_type: str | None, *, html: bool) -> str:
+def declared_encodings(content: bytes, media_type: str | None, *, html: bool) -> tuple[str, ...]:
+    """Return the encodings that the sender and the page declare, without those that are not decoded here."""
+    names = [found[1] for found in [_DECLARED_IN_TYPE.search(media_type or "")] if found]
+    if html:
+        names += [found[1].decode("ascii") for found in [_DECLARED_IN_HTML.search(content, 0, _LOOKED_AT)] if found]
+    return tuple(_codec(name.lower()) for name in names if _DECLARABLE.fullmatch(name.lower()))
+
+
+def load_codecs(names: Iterable[str]) -> None:
+    """Load what `decode_text` needs from files."""
+    for name in (*names, _WESTERN, *(name for _, name in _MARKS)):
+        with contextlib.suppress(LookupError):
+            codecs.lookup(name)
+
+
+def decode_text(content: bytes, declared: Iterable[str]) -> str:
     """Decode the text, or raise `InvalidDocument` if it is none."""
     text = _as_unicode(content)
     if text is None:
-        text = _as_declared(content, media_type, html=html) or _as_western(content)
+        text = _as_declared(content, declared) or _as_western(content)
     if text is None or _is_binary(text):
         raise InvalidDocument(
             "content", "is not text that can be read; save it as UTF-8, or send it as HTML, PDF or DOCX if it is one"
@@ -47,18 +65,15 @@ def _as_unicode(content: bytes) -> str | None:
         return None
 
 
-def _as_declared(content: bytes, media_type: str | None, *, html: bool) -> str | None:
-    names = [found[1] for found in [_DECLARED_IN_TYPE.search(media_type or "")] if found]
-    if html:
-        names += [found[1].decode("ascii") for found in [_DECLARED_IN_HTML.search(content, 0, _LOOKED_AT)] if found]
-    for name in names:
-        if _DECLARABLE.fullmatch(name.lower()):
-            # By the web's rules, Latin-1 means Windows-1252: its control bytes are quotes and dashes.
-            latin = re.fullmatch(r"iso-?8859-?1|latin-?1|(?:us-)?ascii", name.lower())
-            try:
-                return content.decode("cp1252" if latin else name)
-            except (UnicodeDecodeError, LookupError):
-                continue
+def _codec(name: str) -> str:
+    # By the web's rules, Latin-1 means Windows-1252: its control bytes are quotes and dashes.
+    return _WESTERN if re.fullmatch(r"iso-?8859-?1|latin-?1|(?:us-)?ascii", name) else name
+
+
+def _as_declared(content: bytes, declared: Iterable[str]) -> str | None:
+    for name in declared:
+        with contextlib.suppress(UnicodeDecodeError, LookupError):
+            return content.decode(name)
     return None
 
 
@@ -68,7 +83,7 @@ def _as_western(content: bytes) -> str | None:
     if high * 4 > len(content):
         return None
     try:
-        return content.decode("cp1252")
+        return content.decode(_WESTERN)
     except UnicodeDecodeError:
         return None
 

@@ -55,7 +55,9 @@ def _blocks(document: Document) -> Iterator[DocumentBlock]:
 
 def _heading_levels(document: Document) -> dict[str, int]:
     """Map the ids of heading styles to their levels."""
-    levels = {}
+    levels: dict[str, int] = {}
+    if all(relation.reltype != RELATIONSHIP_TYPE.STYLES for relation in document.part.rels.values()):
+        return levels  # the library would read its own styles from a file
     for style in document.styles.element.style_lst:
         found = _HEADING.fullmatch(style.name_val or "")
         if found or (style.name_val or "").lower() == "title":

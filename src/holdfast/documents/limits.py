@@ -25,6 +25,11 @@ class Limits:
                 raise ValueError(f"{name} must be positive")
 
     @property
+    def max_plain_bytes(self) -> int:
+        """The most bytes that `max_characters` can take in any encoding, and a mark."""
+        return 4 * (self.max_characters + 1)
+
+    @property
     def max_output_bytes(self) -> int:
         """The most bytes that `max_characters` can take as JSON in UTF-8, and a margin."""
         return 6 * self.max_characters + 16 * MEGABYTE

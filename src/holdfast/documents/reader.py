@@ -1,4 +1,7 @@
-"""Implements `ports.DocumentLoader`: detects a file's type, parses it in a sandbox, and cuts it into chunks."""
+"""Implements `ports.DocumentLoader`: detects a file's type, parses it, and cuts it into chunks.
+
+Plain text and markdown are read here, in time linear in their size; all other types in a sandboxed process.
+"""
 
 from __future__ import annotations
 
@@ -6,90 +9,132 @@ import asyncio
 import importlib.util
 import json
 import sys
-import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
-from holdfast.documents.blocks import DEEPEST_HEADING, DocumentBlock, ParsedDocument, build_document, paragraphs
-from holdfast.documents.chunking import split_into_chunks
-from holdfast.documents.decoding import decode_text
+from holdfast.documents.blocks import (
+    DocumentBlock,
+    build_document,
+    clean_title,
+    has_controls,
+    lines_of,
+    paragraphs,
+)
+from holdfast.documents.chunking import cut_document, too_many_chunks
+from holdfast.documents.decoding import declared_encodings, decode_text
+from holdfast.documents.fair_pool import FairPool, Shares
 from holdfast.documents.file_types import FileType, detect_type
-from holdfast.documents.limits import MEGABYTE, Limits
+from holdfast.documents.kernel import Barrier, available_barriers
+from holdfast.documents.limits import CHUNK_CHARS, MEGABYTE, Limits
+from holdfast.documents.markdown import read_markdown
 from holdfast.documents.sandbox import run_program
 from holdfast.domain.resources import Document
-from holdfast.errors import ConfigurationError, DocumentsBusy, InvalidDocument
-from holdfast.loops import ThreadPool, running_loop
+from holdfast.errors import ConfigurationError, InvalidDocument
+from holdfast.loops import running_loop
 
+T = TypeVar("T")
 _PROGRAM = Path(__file__).with_name("__main__.py")
-_LIBRARIES = {
-    FileType.MARKDOWN: "markdown_it",
-    FileType.HTML: "selectolax",
-    FileType.PDF: "pypdf",
-    FileType.DOCX: "docx",
-}
-# Documents have their own thread pool, so that they do not block other work.
-_AT_ONCE = 2
-# Each waiting call holds its document in memory, and a slot that another call needs.
-_WAITING = 8
+_LIBRARIES = {FileType.HTML: "lxml", FileType.PDF: "pypdf", FileType.DOCX: "docx"}
+_PLAIN = (FileType.TEXT, FileType.MARKDOWN)
+# Plain texts have a lane of their own: they are short work, and need not wait for other documents.
+_PLAIN_SHARES = Shares(at_once=1, at_once_each=1, waiting=256, waiting_each=32)
+# One place is always another caller's. A waiting document is in memory.
+_SHARES = Shares(at_once=2, at_once_each=1, waiting=64, waiting_each=8)
+# All threads share the interpreter, and a caller's search may need it.
+_WORK_SECONDS, _PAUSE_SECONDS = 0.002, 0.0003
 
 
 class DocumentReader:
-    """Reads at most two documents at a time, with a bounded queue; more are refused at once.
+    """Reads the documents of many callers, in turn, with bounded queues; more are refused at once.
 
-    `close` is not needed: its threads end with the process.
+    Where the kernel offers no barrier, it reads plain texts alone, unless `unconfined` documents are allowed.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(
+        self, limits: Limits | None = None, *, unconfined: bool = False, barriers: Barrier | None = None
+    ) -> None:
         self._limits = limits or Limits()
-        self._threads = ThreadPool(_AT_ONCE, "holdfast-documents")
-        self._places = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
+        self._unconfined = unconfined
+        self._barriers = barriers
+        self._plain = FairPool("holdfast-texts", _PLAIN_SHARES)
+        self._sandboxed = FairPool("holdfast-documents", _SHARES)
 
-    async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
+    async def read(self, content: bytes, media_type: str | None, name: str, caller: str) -> Document:
+        kind = self._check(content, media_type, name)
         if running_loop() is None:
-            return self._read(content, media_type, name)
-        if not self._places.acquire(blocking=False):
-            raise DocumentsBusy("too many documents are being read; trying again is safe")
-        try:
-            reading = self._threads.submit(self._read, content, media_type, name)
-        except BaseException:
-            self._places.release()
-            raise
-        # Release when the read ends, not when the caller leaves: the thread keeps reading.
-        reading.add_done_callback(lambda _: self._places.release())
-        return await asyncio.wrap_future(reading)
+            return self._read(kind, content, media_type)
+        pool = self._plain if kind in _PLAIN else self._sandboxed
+        return await asyncio.wrap_future(pool.submit(caller, partial(self._read, kind, content, media_type)))
 
-    def _read(self, content: bytes, media_type: str | None, name: str) -> Document:
-        limits = self._limits
-        if len(content) > limits.max_bytes:
-            size, most = len(content) / MEGABYTE, limits.max_bytes / MEGABYTE
+    async def run_in_turn(self, caller: str, work: Callable[[], T]) -> T:
+        if running_loop() is None:
+            return work()
+        return await asyncio.wrap_future(self._plain.submit(caller, partial(_run_and_pause, work)))
+
+    def _check(self, content: bytes, media_type: str | None, name: str) -> FileType:
+        if len(content) > self._limits.max_bytes:
+            size, most = len(content) / MEGABYTE, self._limits.max_bytes / MEGABYTE
             raise InvalidDocument("content", f"has {size:,.1f} MB; at most {most:,.3g} MB can be read: split it")
         if not content:
             raise InvalidDocument("content", "is empty; there is nothing to store")
-        kind = detect_type(content, media_type, name)
-        found = self._parse(kind, content, media_type)
-        if not found.blocks:
+        return detect_type(content, media_type, name)
+
+    def _read(self, kind: FileType, content: bytes, media_type: str | None) -> Document:
+        read = self._read_plain if kind in _PLAIN else self._read_sandboxed
+        document = read(kind, content, media_type)
+        if not document.chunks:
             is_scan = kind is FileType.PDF
             advice = (
                 ": its pages are images; send a PDF with a text layer" if is_scan else "; there is nothing to store"
             )
             raise InvalidDocument("content", f"holds no text{advice}")
-        chunks = tuple(islice(split_into_chunks(found.blocks), limits.max_chunks + 1))
-        if len(chunks) > limits.max_chunks:
-            raise InvalidDocument("content", f"gives more than {limits.max_chunks:,} chunks; split it")
-        return Document(kind.value, found.title, chunks, sum(len(block.text) for block in found.blocks))
+        return document
 
-    def _parse(self, kind: FileType, content: bytes, media_type: str | None) -> ParsedDocument:
+    def _read_plain(self, kind: FileType, content: bytes, media_type: str | None) -> Document:
         limits = self._limits
-        if kind in (FileType.TEXT, FileType.MARKDOWN, FileType.HTML):
-            text = decode_text(content, media_type, html=kind is FileType.HTML)
-            if kind is FileType.TEXT:
-                return build_document(None, map(DocumentBlock, paragraphs(text)), limits.max_characters)
-            content = text.encode("utf-8", "replace")
+        if len(content) > limits.max_plain_bytes:
+            raise InvalidDocument("content", f"holds more than {limits.max_characters:,} characters of text; split it")
+        text = decode_text(content, declared_encodings(content, media_type, html=False))
+        lines = _with_pauses(lines_of(text))
+        if kind is FileType.MARKDOWN:
+            found = read_markdown(lines, limits.max_characters)
+        else:
+            found = build_document(None, map(DocumentBlock, paragraphs(lines)), limits.max_characters)
+        chunks = cut_document(_with_pauses(found.blocks), limits.max_chunks)
+        return Document(kind.value, found.title, chunks, found.characters)
+
+    def _read_sandboxed(self, kind: FileType, content: bytes, media_type: str | None) -> Document:
         _check_installation(kind)
-        limit_arguments = [kind.value, *map(str, (limits.max_characters, limits.memory_bytes, limits.cpu_seconds))]
+        barriers = available_barriers() if self._barriers is None else self._barriers
+        if barriers is Barrier.NONE and not self._unconfined:
+            problem = f"{kind.value} is read only behind a barrier of the kernel, and this system has none"
+            raise ConfigurationError(f"{problem}; send plain text, or see `holdfast doctor`")
+        limits = self._limits
+        numbers = limits.max_characters, limits.max_chunks, limits.memory_bytes, limits.cpu_seconds, barriers.value
+        encodings = declared_encodings(content, media_type, html=True) if kind is FileType.HTML else ()
         # -P and -s: import from the same places as this process, never from the current directory.
-        program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), *limit_arguments]
-        return parse_output(run_program(program, content, limits), limits.max_characters)
+        program = [sys.executable, "-P", "-s", "-B", str(_PROGRAM), kind.value, *map(str, numbers), *encodings]
+        return parse_output(kind, run_program(program, content, limits, barriers), limits)
+
+
+def _run_and_pause(work: Callable[[], T]) -> T:
+    result = work()
+    time.sleep(_PAUSE_SECONDS)
+    return result
+
+
+def _with_pauses(items: Iterable[T]) -> Iterator[T]:
+    """Yield the items, and now and then let other threads run."""
+    started = time.monotonic()
+    for item in items:
+        yield item
+        if time.monotonic() - started > _WORK_SECONDS:
+            time.sleep(_PAUSE_SECONDS)
+            started = time.monotonic()
 
 
 def _check_installation(kind: FileType) -> None:
@@ -102,26 +147,38 @@ def _check_installation(kind: FileType) -> None:
         raise ConfigurationError(problem)
 
 
-def parse_output(answer: bytes, max_characters: int) -> ParsedDocument:
+def parse_output(kind: FileType, answer: bytes, limits: Limits) -> Document:
     """Validate the child's output as untrusted: the document may control it."""
+    lines = _with_pauses(answer.split(b"\n"))
     try:
-        output = json.loads(answer)
-        if "problem" in output:
-            raise InvalidDocument("content", _text(output["problem"])[:400])
-        blocks = [DocumentBlock(_text(text), _level(level)) for level, text in output["blocks"]]
-        return build_document(output["title"], blocks, max_characters)
+        head = json.loads(next(lines))
+        if "problem" in head:
+            raise InvalidDocument("content", _text(head["problem"])[:400])
+        title = clean_title(head["title"])
+        characters = _count(head["characters"], limits.max_characters)
+        chunks = tuple(_chunk(json.loads(line)) for line in islice(lines, limits.max_chunks + 1))
     except (ValueError, TypeError, KeyError, RecursionError):
         problem = "is damaged: its reader returned invalid output; save it again, or send its text instead"
         raise InvalidDocument("content", problem) from None
+    if len(chunks) > limits.max_chunks:
+        raise too_many_chunks(limits.max_chunks)
+    return Document(kind.value, title, chunks, characters)
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError("a block is a text")
+        raise TypeError("expected a text")
     return value
 
 
-def _level(value: object) -> int:
-    if not isinstance(value, int) or not 0 <= value <= DEEPEST_HEADING:
-        raise ValueError("a level is a small number")
+def _count(value: object, most: int) -> int:
+    if not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"expected a number up to {most}")
     return value
+
+
+def _chunk(value: object) -> str:
+    chunk = _text(value)
+    if not chunk.strip() or len(chunk) > CHUNK_CHARS or has_controls(chunk):
+        raise ValueError("a chunk is a short clean text")
+    return chunk

@@ -2,8 +2,8 @@
 
 The parent starts a fresh interpreter with an empty environment and no files but its standard streams, sends it the
 document, and takes its output up to a limit of bytes and seconds. Before the child reads the document, it drops what it
-does not need: memory and time beyond its limits, writing files, further processes, sockets. However the child ends,
-the parent continues.
+does not need: root's rights, memory and time beyond its limits, and, behind the barriers of the kernel, files, further
+processes and sockets. However the child ends, the parent continues.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.documents.kernel import Barrier, hide_memory, raise_barriers
 from holdfast.documents.limits import MEGABYTE, Limits
-from holdfast.errors import InvalidDocument
+from holdfast.errors import ConfigurationError, InvalidDocument
 
 OUT_OF_MEMORY = 71
+NOT_CONFINED = 72
+_NICENESS = 10  # a tenth of the others' share where they want all of it, so that it still ends
+_NOBODY = 65_534  # owns nothing, by convention
 _FEW_FILES = 16
 _ADVICE = "split it, or send its text instead"
 _FORBIDDEN = (
@@ -30,8 +34,36 @@ _FORBIDDEN = (
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
-def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Permanently drop what a reader does not need. Call it after the last import, before the document is read."""
+def yield_to_others() -> None:
+    """Leave the processor to others: a document has time, and a caller of the service has not."""
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(_NICENESS)
+    with contextlib.suppress(AttributeError, OSError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def confine(memory_bytes: int, cpu_seconds: int, barriers: Barrier) -> None:
+    """Permanently drop what a reader does not need. Call it after the last import, before the document is read.
+
+    Raises `OSError` if a barrier cannot be raised.
+    """
+    _limit_resources(memory_bytes, cpu_seconds)  # imports, which only root may be able to
+    _leave_root()
+    raise_barriers(barriers)
+    sys.addaudithook(_refuse)
+
+
+def _leave_root() -> None:
+    """Become a user without rights. Root without the right to do so has few others; the barriers bind it as well."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return
+    with contextlib.suppress(OSError):
+        os.setgroups([])
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+
+
+def _limit_resources(memory_bytes: int, cpu_seconds: int) -> None:
     import resource
 
     def limit(what: int, most: int, grace: int = 0) -> None:
@@ -48,18 +80,22 @@ def confine(memory_bytes: int, cpu_seconds: int) -> None:
     for name, most in (("RLIMIT_AS", memory_bytes), ("RLIMIT_NPROC", 0)):
         with contextlib.suppress(AttributeError, ValueError, OSError):
             limit(getattr(resource, name), most)
-    sys.addaudithook(_refuse)
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Audit hook that refuses what no reader needs. It stops Python code; the limits cover native code."""
+    """Audit hook that refuses what no reader needs. It stops Python code; the barriers and limits bind native code."""
     writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING
     if writes or event.startswith(_FORBIDDEN):
         raise PermissionError(f"{event} is not allowed here")
 
 
-def run_program(program: Sequence[str], document: bytes, limits: Limits) -> bytes:
-    """Run the program on a document and return its output, or raise `InvalidDocument`. Blocks."""
+def run_program(program: Sequence[str], document: bytes, limits: Limits, barriers: Barrier) -> bytes:
+    """Run the program on a document and return its output, or raise `InvalidDocument`. Blocks.
+
+    The program raises the `barriers`.
+    """
+    if barriers is not Barrier.ALL:
+        hide_memory()
     # Only what Python itself needs: the child must not see keys in our environment.
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if os.path.isabs(path)), "LC_ALL": "C.UTF-8"}
     try:
@@ -117,6 +153,8 @@ def _exchange(process: subprocess.Popen[bytes], document: bytes, most: int) -> b
 def _check_end(code: int, limits: Limits) -> None:
     if code == 0:
         return
+    if code == NOT_CONFINED:
+        raise ConfigurationError("the process that reads documents could not be confined; `holdfast doctor` says more")
     if code == OUT_OF_MEMORY:
         raise InvalidDocument("content", f"takes more than {limits.memory_bytes // MEGABYTE} MB to read; {_ADVICE}")
     if code == -signal.SIGXCPU:

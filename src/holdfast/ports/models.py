@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntFlag, StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Candidate
@@ -15,6 +15,8 @@ from holdfast.domain.resources import Document
 from holdfast.domain.results import Record
 from holdfast.domain.transcript import Message
 from holdfast.errors import HoldfastError, ModelError
+
+R = TypeVar("R")
 
 
 class Clock(Protocol):
@@ -178,5 +180,11 @@ class Curator(Protocol):
 class DocumentLoader(Protocol):
     """Reads uploaded files, which are untrusted."""
 
-    async def read(self, content: bytes, media_type: str | None, name: str) -> Document:
-        """Read a file; raises `InvalidDocument` if its type is wrong, it cannot be read, or it is too large."""
+    async def read(self, content: bytes, media_type: str | None, name: str, caller: str) -> Document:
+        """Read a file; raises `InvalidDocument` if its type is wrong, it cannot be read, or it is too large.
+
+        Raises `DocumentsBusy` if the caller's share of the queue is used up.
+        """
+
+    async def run_in_turn(self, caller: str, work: Callable[[], R]) -> R:
+        """Run a short piece of work on a document's text, in turn with that of other callers."""

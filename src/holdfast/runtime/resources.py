@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
@@ -19,6 +21,7 @@ from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.resources import MAX_CONTENT_BYTES, Document, Resource, ResourceAdded, ResourcePage, resource_uri
 from holdfast.domain.scope import Scope
 from holdfast.errors import Conflict, InvalidDocument, InvalidInput, NotFound
+from holdfast.loops import run_sync
 from holdfast.ports import ForgetPlan, NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.cursors import PageLimit, PageRead
@@ -40,6 +43,7 @@ def _check_content(content: object, field_name: str) -> None:
         raise InvalidDocument(field_name, f"has {size:,.1f} MB; at most {most} MB can be read: split it")
 
 
+_CHUNKS_AT_A_TIME = 8
 _NOTHING = ForgetPlan(
     fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
 )
@@ -85,10 +89,11 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
         author, now = str(grant.actor), core.clock.now()
         if await core.store.read(grant, lambda reader: self._is_complete(reader, self._find_stored(reader, sha256))):
             return _PreparedResource(core, sha256, author, now, None)
-        document = await core.documents.read(self.content, self.media_type, self.name)
+        caller = f"{self.scope.space}/{author}"
+        document = await core.documents.read(self.content, self.media_type, self.name, caller)
         if not document.chunks:
             raise InvalidDocument("content", "contains no text; there is nothing to store")
-        entries = await indexing.make_entries(core, document.chunks)
+        entries = await _index_chunks(core, document.chunks, caller)
         return _PreparedResource(core, sha256, author, now, document, tuple(entries))
 
     def apply(self, transaction: Transaction, prepared: _PreparedResource) -> ResourceAdded:
@@ -177,6 +182,21 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
 
     def record_count(self, result: ResourceAdded) -> int:
         return 0 if result.reused else result.resource.chunks
+
+
+async def _index_chunks(core: Core, chunks: Sequence[str], caller: str) -> list[indexing.IndexedText]:
+    """Index the chunks a few at a time, in turn with other callers': the work on a long document takes a second."""
+    if not getattr(core.embedder, "sync_safe", False):
+        return await indexing.make_entries(core, chunks)
+    entries: list[indexing.IndexedText] = []
+    for start in range(0, len(chunks), _CHUNKS_AT_A_TIME):
+        work = partial(_index_now, core, chunks[start : start + _CHUNKS_AT_A_TIME])
+        entries += await core.documents.run_in_turn(caller, work)
+    return entries
+
+
+def _index_now(core: Core, chunks: Sequence[str]) -> list[indexing.IndexedText]:
+    return run_sync(indexing.make_entries(core, chunks))
 
 
 @dataclass(frozen=True, slots=True)
