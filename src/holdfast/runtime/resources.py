@@ -33,6 +33,10 @@ from holdfast.runtime.requests import SimpleRead
 
 MAX_NAME_CHARS = 256
 MAX_TYPE_CHARS = 256
+_CHUNKS_AT_A_TIME = 8
+_NOTHING = ForgetPlan(
+    fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
+)
 
 
 def _check_content(content: object, field_name: str) -> None:
@@ -41,12 +45,6 @@ def _check_content(content: object, field_name: str) -> None:
     if len(content) > MAX_CONTENT_BYTES:
         size, most = len(content) / 2**20, MAX_CONTENT_BYTES >> 20
         raise InvalidDocument(field_name, f"has {size:,.1f} MB; at most {most} MB can be read: split it")
-
-
-_CHUNKS_AT_A_TIME = 8
-_NOTHING = ForgetPlan(
-    fingerprint="", message_ids=(), memory_ids=(), revisions=0, derived_ids=(), weakened=0, conversations=0
-)
 
 
 @dataclass(frozen=True, slots=True)
