@@ -240,6 +240,7 @@ _HARMLESS = {
     "stores/sqlite/graphs tofile": "a private file that was just created",
     # `connect` cannot create files: it opens with mode=rw.
     "stores/copying sqlite3.connect": "in memory",
+    "stores/sqlite/checksums sqlite3.connect": "in memory",
     "stores/sqlite/connection sqlite3.connect": "mode=rw, or in memory",
     "stores/sqlite/examine sqlite3.connect": "mode=ro",
 }

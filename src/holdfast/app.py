@@ -38,7 +38,7 @@ from holdfast.providers.secrets import SecretResolver
 from holdfast.runtime.engine import Engine, Route, SystemClock, TimeOrderedIds
 from holdfast.runtime.extract import LazyExtractor
 from holdfast.runtime.gate import Core
-from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, queue_reembedding
+from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, queue_upkeep
 from holdfast.runtime.worker_pool import WorkerPool
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.embedders.unnamed import UnnamedEmbedder
@@ -140,7 +140,7 @@ async def open_engine(
 async def _update_indexes(core: Core) -> None:
     """Queue re-embedding if it is needed. Close the store if that fails."""
     try:
-        await queue_reembedding(core)
+        await queue_upkeep(core)
     except BaseException:
         await core.store.close()
         raise
@@ -248,6 +248,7 @@ def copy_store(
                 raise CopyRefused(f"{origin.location} cannot be copied onto itself; name another target")
             destination.lock_exclusively()
             origin.snapshot()
+            origin.refuse_damage()
             return copy(origin, destination, replace=replace, tell=tell)
 
 

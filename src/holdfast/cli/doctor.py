@@ -25,8 +25,8 @@ from holdfast.cli.store_access import MEMORY, location, server_settings, store_e
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url, redact_location
-from holdfast.domain.manifest import MENDS, RepairAction
-from holdfast.domain.results import Finding, Stats, Verification
+from holdfast.domain.manifest import MENDS, REBUILDS, RepairAction
+from holdfast.domain.results import UNCHECKED, Finding, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
 from holdfast.settings import read_settings
@@ -192,8 +192,12 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     yield from _vectors(found.embedder, chosen.embedder or read_settings().embedder)
     for finding in verification.findings:
         yield Check("integrity", CheckHealth.FAIL, f"{finding.check}: {finding.problem}", _how_to_mend(finding))
-    if verification.ok:
-        yield Check("integrity", CheckHealth.OK, f"{sum(verification.checked.values()):,} rows checked")
+    counts = dict(verification.checked)
+    if unchecked := counts.pop(UNCHECKED, 0):
+        detail = f"{unchecked:,} rows from before there were checksums are not checked"
+        yield Check("integrity", CheckHealth.WARN, detail, "`holdfast worker` adds their checksums")
+    elif verification.ok:
+        yield Check("integrity", CheckHealth.OK, f"{sum(counts.values()):,} rows checked")
     yield from _unproven_operators(verification, chosen)
     yield _waiting(found)
 
@@ -226,7 +230,7 @@ def _operator_token(path: str) -> Iterator[Check]:
 
 def _how_to_mend(finding: Finding) -> str:
     mend = MENDS.get(finding.check)
-    if mend is RepairAction.REINDEX:
+    if mend is RepairAction.REINDEX or finding.check in REBUILDS:
         return "`holdfast store rebuild`; nothing that was said or learned is lost"
     return "restore the store from a backup" if mend is None else "`holdfast store repair --apply`"
 

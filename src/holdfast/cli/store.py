@@ -25,8 +25,8 @@ from holdfast.cli.store_access import (
 )
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import redact_location
-from holdfast.domain.manifest import MENDS, RepairAction, StoreRepair
-from holdfast.domain.results import Stats, Verification
+from holdfast.domain.manifest import MENDS, REBUILDS, RepairAction, StoreRepair
+from holdfast.domain.results import UNCHECKED, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.settings import read_settings
 
@@ -162,8 +162,15 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
     else:
         for finding in verification.findings:
             print(on_one_line(f"damaged: {finding.check}: {finding.problem}"))
-        checked = ", ".join(f"{name} {number:,}" for name, number in verification.checked.items())
+        counts = dict(verification.checked)
+        unchecked = counts.pop(UNCHECKED, 0)
+        checked = ", ".join(f"{name} {number:,}" for name, number in counts.items())
         print(f"Checked {checked}. {_advice(verification)}.")
+        if unchecked:
+            print(
+                f"Unchecked: {format_count(unchecked, 'row')} from before there were checksums, which may be damaged;"
+                " `holdfast worker` adds their checksums."
+            )
     if not verification.ok:
         raise typer.Exit(ExitCode.PROBLEM)
 
@@ -171,7 +178,10 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
 def _advice(verification: Verification) -> str:
     if verification.ok:
         return "All is well"
-    if all(MENDS.get(finding.check) is RepairAction.REINDEX for finding in verification.findings):
+    if all(
+        finding.check in REBUILDS or MENDS.get(finding.check) is RepairAction.REINDEX
+        for finding in verification.findings
+    ):
         return "No messages or memories are lost: `holdfast store rebuild` rebuilds the indexes"
     if all(finding.check in MENDS for finding in verification.findings):
         return "No messages or memories are lost: `holdfast store repair --apply` repairs it"

@@ -29,6 +29,7 @@ class JobKind(StrEnum):
     NEAREST = "nearest"
     MAINTAIN = "maintain"
     DELIVER = "deliver"
+    CHECKSUM = "checksum"
 
 
 class JobStatus(StrEnum):

@@ -111,6 +111,10 @@ MENDS = {
 }
 
 
+# Damage that a rebuild mends, and no repair.
+REBUILDS = frozenset({"vectors are as they were written"})
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadIssues:
     """The issues of one conversation."""

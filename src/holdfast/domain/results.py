@@ -194,6 +194,10 @@ class Stats:
         return self.pending_vectors - self.stale_vectors
 
 
+# The count in `Verification.checked` of rows without a checksum, which are not known to be sound.
+UNCHECKED = "unchecked"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A problem that `verify` found."""
@@ -204,8 +208,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The result of `verify`. `unproven_operators` have keys that a caller without a credential made, when being on the
-    same machine was enough; they are no damage, but whoever has such a key is an operator."""
+    """The result of `verify`. `checked` counts rows by table, and those that have no checksum yet as `unchecked`.
+
+    `unproven_operators` have keys that a caller without a credential made, when being on the same machine was enough;
+    they are no damage, but whoever has such a key is an operator.
+    """
 
     checked: dict[str, int]
     findings: tuple[Finding, ...]

@@ -33,6 +33,7 @@ from holdfast.domain.jobs import (
 from holdfast.errors import HoldfastError, LeaseLost, StoreClosed, StoreError
 from holdfast.failpoints import reach
 from holdfast.ports import Transaction, UnindexedRecord
+from holdfast.ports.repositories.maintenance import UNFILLED, RowPosition
 from holdfast.runtime import approximate_index, indexing
 from holdfast.runtime.extract import run_extraction
 from holdfast.runtime.gate import Core
@@ -41,6 +42,7 @@ from holdfast.runtime.metering import report_costs, with_costs
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 30.0
+CHECKSUM_ROWS = 500
 INDEXED_BY = "indexed_by"
 log = logging.getLogger("holdfast.worker")
 
@@ -92,9 +94,15 @@ def index_identity(core: Core) -> str:
     return f"{core.embedder.fingerprint}/{core.analyzer.version}"
 
 
-async def queue_reembedding(core: Core) -> None:
-    """Queue re-embedding if another embedder or analyzer built the store's indexes."""
-    made_by = await core.store.read(storewide_grant(), lambda reader: reader.maintenance.fact(INDEXED_BY))
+async def queue_upkeep(core: Core) -> None:
+    """Queue re-embedding if another embedder or analyzer built the store's indexes, and checksums if rows have none."""
+    made_by, unfilled = await core.store.read(
+        storewide_grant(), lambda reader: [reader.maintenance.fact(name) for name in (INDEXED_BY, UNFILLED)]
+    )
+    if unfilled is not None:
+        await core.store.write(
+            storewide_grant(), lambda transaction: enqueue_for_store(transaction, core, JobKind.CHECKSUM)
+        )
     if made_by == index_identity(core):
         return
 
@@ -145,6 +153,7 @@ class Worker:
             JobKind.EXTRACT: run_extraction,
             JobKind.SCRUB: _scrub,
             JobKind.NEAREST: self._nearest,
+            JobKind.CHECKSUM: self._add_checksums,
         }
         if self._core.curator is not None:  # otherwise left to a worker that has one
             # Imported here because it loads the transcript modules, which only a curator needs.
@@ -376,6 +385,19 @@ class Worker:
 
     async def _nearest(self, core: Core, job: Job) -> Effect:
         return await approximate_index.build_index(core, job, self._set_progress)
+
+    async def _add_checksums(self, core: Core, job: Job) -> Effect:
+        """Add the checksums of rows from before there were any, in slices that hold up no other write."""
+        done, position = 0, None
+        steps: list[RowPosition | None] = []
+
+        def add(transaction: Transaction) -> None:
+            steps.append(transaction.maintenance.add_checksums(position, CHECKSUM_ROWS))
+
+        while not steps or position is not None:
+            await self._commit_progress(job, done, done, add)
+            done, position = done + CHECKSUM_ROWS, steps[-1]
+        return lambda transaction: None
 
     def _set_progress(self, done: int, total: int) -> None:
         """Set the progress for the next heartbeat to report."""

@@ -54,7 +54,9 @@ def _layouts() -> dict[str, tuple[tuple[str, ...], int]]:
 
 
 def _layout(database: sqlite3.Connection, table: str) -> tuple[tuple[str, ...], int]:
-    found = database.execute("SELECT name, pk FROM pragma_table_info(?) ORDER BY pk = 0, pk, cid", (table,)).fetchall()
+    found = database.execute(
+        "SELECT name, pk FROM pragma_table_info(?) WHERE name <> 'checksum' ORDER BY pk = 0, pk, cid", (table,)
+    ).fetchall()
     return tuple(name for name, _ in found), sum(place > 0 for _, place in found)
 
 

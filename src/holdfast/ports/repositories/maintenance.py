@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from holdfast.domain.manifest import RepairAction
 from holdfast.domain.results import Finding
+
+# The fact that rows may have no checksum: they are from before there were any.
+UNFILLED = "unchecked"
+# A table, and the key of a row in it.
+RowPosition = tuple[str, Sequence[Any] | None]
 
 
 class MaintenanceReader(Protocol):
@@ -26,6 +31,9 @@ class MaintenanceReader(Protocol):
 class MaintenanceWriter(MaintenanceReader, Protocol):
     def put_fact(self, name: str, value: str) -> None:
         """Store a fact about the store itself."""
+
+    def add_checksums(self, position: RowPosition | None, limit: int) -> RowPosition | None:
+        """Add the missing checksums of the next rows; return where to go on, None at the end. Then the fact is gone."""
 
     def repair(self, now: datetime, keep_events: int) -> Mapping[RepairAction, int]:
         """Repair the whole store: delete dangling rows and release stuck jobs. No text is deleted."""

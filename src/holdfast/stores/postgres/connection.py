@@ -27,6 +27,8 @@ _SET_UP = (
     "SELECT set_config('search_path', %s, false), set_config('lock_timeout', %s, false),"
     " set_config('idle_in_transaction_session_timeout', %s, false), set_config('jit', 'off', false),"
     " set_config('client_min_messages', 'warning', false),"
+    # Checksums are of rows as text.
+    " set_config('bytea_output', 'hex', false), set_config('extra_float_digits', '1', false),"
     # Acknowledged writes are durable, whatever the server's default.
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'"
     " ELSE current_setting('synchronous_commit') END, false), pg_try_advisory_lock_shared(%s), pg_is_in_recovery()"

@@ -6,10 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import psycopg
 
 from holdfast.stores.postgres.parameters import HalfVector
+from holdfast.stores.sql.checksums import RowCheck, RowLayout
 from holdfast.stores.sql.dialect import Database, Dialect, NewRows, Rows, prepend_numbers
 
+_LAYOUTS = (
+    "SELECT c.relname, (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY"
+    " AS k (attnum, place) JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum),"
+    " (SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid"
+    " AND a.attnum > 0 AND NOT a.attisdropped)"
+    " FROM pg_class c JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary"
+    " WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace ORDER BY c.relname"
+)
 HEADER = 4  # bytes before a vector: dimensions and a reserved field, 16 bits each
 
 
@@ -22,6 +32,7 @@ class PostgresDialect(Dialect):
     blank_texts = "DELETE FROM texts"
     has_text_condition = "TRUE"
     vector_bytes = "2 * vector_dims(v.vector)"
+    unreadable = (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted)
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         first = values[0] if values else 0
@@ -63,6 +74,42 @@ class PostgresDialect(Dialect):
         (number,) = (int(row[0]) for row in drawn.fetchall())
         self.insert(database, "texts", *prepend_numbers([number], text))
         return number
+
+    def layouts(self, database: Database) -> Sequence[RowLayout]:
+        found = database.execute(_LAYOUTS).fetchall()
+        return [
+            RowLayout(table, tuple(keys), tuple(columns[:-1]))
+            for table, keys, columns in found
+            if "checksum" in columns
+        ]
+
+    def check_rows(self, database: Database, layout: RowLayout, limit: int) -> RowCheck:
+        # The row as the trigger has it: with an empty checksum at the end.
+        columns = ", ".join(
+            "halfvec_send(vector)" if layout.table == "vectors" and column == "vector" else column
+            for column in layout.columns
+        )
+        wrong = f"checksum <> hashtextextended(ROW({columns}, NULL)::text, 0)"
+        total, unchecked = database.execute(
+            f"SELECT count(*) FILTER (WHERE {wrong}), count(*) FILTER (WHERE checksum IS NULL) FROM {layout.table}"
+        ).fetchone()
+        damaged = database.execute(
+            f"SELECT {', '.join(layout.keys)} FROM {layout.table} WHERE {wrong}"
+            f" ORDER BY {', '.join(layout.keys)} LIMIT {limit:d}"
+        ).fetchall()
+        return RowCheck(damaged, int(total), int(unchecked))
+
+    def fill_checksums(
+        self, database: Database, layout: RowLayout, after: Sequence[Any] | None, last: Sequence[Any]
+    ) -> None:
+        within, values = layout.range(after, last)
+        key = ", ".join(layout.keys)
+        # The trigger computes them. Rows that others change get theirs by that.
+        database.execute(
+            f"UPDATE {layout.table} SET checksum = NULL WHERE ({key}) IN (SELECT {key} FROM {layout.table}"
+            f" WHERE {within} AND checksum IS NULL FOR NO KEY UPDATE SKIP LOCKED)",
+            values,
+        )
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         found = database.execute(

@@ -22,6 +22,7 @@ from holdfast.errors import StoreError
 from holdfast.failpoints import reach
 from holdfast.stores.postgres.commit_outcome import CommitProof, InDoubtTransaction, was_committed
 from holdfast.stores.postgres.connection import Connector, RetryDeadline
+from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.errors import FailureKind, classify_error, translate_error
 from holdfast.stores.postgres.locks import partitions_to_lock, space_to_lock
 from holdfast.stores.postgres.session import PostgresSession
@@ -232,7 +233,8 @@ def _record_audits(session: PostgresSession, audits: Sequence[Operation]) -> Non
     reach("audit.before")
     for operation in audits:
         # A cancelled call may have been carried out nevertheless; then its own row stands.
-        record_operation(session, operation, unless_there=True)
+        home = session.known.get(operation.scope.partition)
+        record_operation(session, POSTGRES, operation, unless_there=True, partition=home)
     reach("audit.after")
 
 

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 from holdfast.domain.manifest import MANIFEST, retarget_manifest
-from holdfast.errors import CopyRefused, StoreUnusable
+from holdfast.errors import CopyRefused, StoreCorrupt, StoreUnusable
 from holdfast.failpoints import reach
 from holdfast.stores.copying import DERIVED, TABLES, Key, Row, Table
+from holdfast.stores.sql.checksums import check_rows
 from holdfast.stores.sql.dialect import Database, Dialect, Rows
 
 # Key in `meta` while the store is the target of an unfinished copy.
@@ -115,6 +116,15 @@ class SqlCopyEndpoint(ABC):
     def _select(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         with self._translating():
             return self._db.execute(statement, values).fetchall()
+
+    def refuse_damage(self) -> None:
+        """Refuse to copy rows that were changed: in the copy they would get a checksum of their own."""
+        with self._translating():
+            _, findings = check_rows(self._db, self._dialect)
+        if findings:
+            raise StoreCorrupt(
+                f"{self.location} is damaged: {findings[0].problem}; `holdfast store verify` lists what else is"
+            )
 
     def state(self) -> str:
         found = [[tuple(row) for row in self._select(statement)] for statement in _STATE]

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from holdfast.stores.sql.checksums import RowCheck, RowLayout
 
 
 class Rows(Protocol):
@@ -43,6 +46,8 @@ class Dialect(Protocol):
     `blank_texts` is the head of the statement that erases the words of forgotten records, and `written` the condition
     on a row of `texts` (as `t`) that still has some. `vector_bytes` is the length of the vector in a row of `vectors`
     (as `v`).
+
+    `unreadable` are the errors of the database that damage may cause.
     """
 
     chunk: int
@@ -51,6 +56,7 @@ class Dialect(Protocol):
     blank_texts: str
     has_text_condition: str
     vector_bytes: str
+    unreadable: tuple[type[Exception], ...]
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """Return the condition that the column is one of the values, and its parameters."""
@@ -76,11 +82,31 @@ class Dialect(Protocol):
     def add_text(self, database: Database, drawn: Any, text: NewRows) -> int:
         """Insert one row of `texts` that belongs to no record; return its number."""
 
-    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
+    def insert(
+        self,
+        database: Database,
+        table: str,
+        columns: tuple[str, ...],
+        values: Sequence[Sequence[Any]],
+        tail: str = "",
+    ) -> None:
+        """Insert rows; `tail` ends the statement."""
+        statement = f"{insert_statement(table, columns)}{tail}"
         if len(values) == 1:
-            database.execute(insert_statement(table, columns), values[0])
+            database.execute(statement, values[0])
         else:
-            database.executemany(insert_statement(table, columns), values)
+            database.executemany(statement, values)
+
+    def layouts(self, database: Database) -> Sequence[RowLayout]:
+        """Return the tables whose rows have checksums."""
+
+    def check_rows(self, database: Database, layout: RowLayout, limit: int) -> RowCheck:
+        """Compare the rows of a table with their checksums; name the first `limit` that differ."""
+
+    def fill_checksums(
+        self, database: Database, layout: RowLayout, after: Sequence[Any] | None, last: Sequence[Any]
+    ) -> None:
+        """Add the missing checksums of the rows after a key and up to another."""
 
     def check(self, database: Database) -> list[tuple[str, str]]:
         """Return problems of the database itself: (part checked, problem)."""

@@ -143,15 +143,16 @@ class SqlIndexWriter(SqlIndexReader):
         places = self._places_of(list(by_number))
         changed = [(self._scope.change(partition), embedder_id, number) for number, partition in places.items()]
         # Update the records first: a concurrent forget of one comes before or after all of this.
-        self._db.executemany("UPDATE records SET change = ?, embedder_id = ? WHERE number = ?", changed)
+        # And what is derived before the rest: a row whose terms were damaged fits its checksum again in between.
         self._db.executemany(
-            "UPDATE records SET analyzer = ?, flags = ?, length = ?, terms = ? WHERE number = ?",
+            "UPDATE records SET embedder_id = ?, analyzer = ?, flags = ?, length = ?, terms = ? WHERE number = ?",
             [
-                (analyzer, int(made.flags), made.length, made.terms, number)
+                (embedder_id, analyzer, int(made.flags), made.length, made.terms, number)
                 for number in places
                 if (made := by_number[number].analysis) is not None
             ],
         )
+        self._db.executemany("UPDATE records SET change = ?, embedder_id = ? WHERE number = ?", changed)
         delete_vectors(self._scope, [(partition, number) for number, partition in places.items()])
         put_vectors(
             self._scope,

@@ -9,6 +9,7 @@ from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.results import Finding
 from holdfast.domain.transcript import Role
 from holdfast.ports import TERM_BYTES
+from holdfast.stores.sql.checksums import check_rows
 from holdfast.stores.sql.dialect import Database, Dialect
 
 
@@ -142,14 +143,28 @@ def bad_vectors_statement(dialect: Dialect, what: str) -> str:
 
 
 def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Finding]]:
-    findings = [Finding(*found) for found in dialect.check(database)]
+    unchecked, findings = check_rows(database, dialect)
+    try:
+        findings += [Finding(*found) for found in dialect.check(database)]
+    except dialect.unreadable:
+        findings.append(Finding("file", "it cannot be read; restore the store from a copy"))
+    more_checked, more = _check_rules(database, dialect)
+    return {**more_checked, **unchecked}, [*findings, *more]
+
+
+def _check_rules(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Finding]]:
+    """Check the rules between rows, and count them."""
+    findings: list[Finding] = []
     checks = {
         **_CHECKS,
         "vectors of one embedder are of one length": bad_vectors_statement(dialect, "count(*)"),
         "texts without a record are blank": _BLANK.format(dialect.has_text_condition),
     }
     for name, statement in checks.items():
-        if wrong := int(database.execute(statement).fetchone()[0]):
+        wrong = _count(database, dialect, statement)
+        if wrong is None:
+            findings.append(Finding(name, "this cannot be checked: rows cannot be read"))
+        elif wrong:
             advice = (
                 "; run `holdfast store rebuild` to rebuild the indexes"
                 if MENDS.get(name) is RepairAction.REINDEX
@@ -157,7 +172,7 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
             )
             findings.append(Finding(name, f"{wrong} rows violate this{advice}"))
     checked = {
-        table: int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+        table: _count(database, dialect, f"SELECT count(*) FROM {table}") or 0
         for table in (
             "records",
             "vectors",
@@ -177,3 +192,11 @@ def check(database: Database, dialect: Dialect) -> tuple[dict[str, int], list[Fi
         )
     }
     return checked, findings
+
+
+def _count(database: Database, dialect: Dialect, statement: str) -> int | None:
+    """Return None if the rows cannot be read."""
+    try:
+        return int(database.execute(statement).fetchone()[0])
+    except dialect.unreadable:
+        return None

@@ -24,7 +24,7 @@ _COLUMNS = (
 )
 _job = builder_of(Job, _COLUMNS)
 # Idempotent kinds: one queued job is enough.
-_ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB})
+_ONE_AT_A_TIME = frozenset({JobKind.REEMBED, JobKind.SCRUB, JobKind.CHECKSUM})
 # One job per partition is enough, queued or running.
 _ONE_PER_PARTITION = frozenset({JobKind.NEAREST})
 _ENDED = " AND x.status IN ('failed', 'cancelled')"

@@ -12,7 +12,9 @@ from holdfast.domain.manifest import RepairAction
 from holdfast.domain.results import Finding
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
+from holdfast.ports.repositories.maintenance import UNFILLED, RowPosition
 from holdfast.stores.sql import integrity, rows
+from holdfast.stores.sql.checksums import fill
 from holdfast.stores.sql.events import PASSING, prune_events
 from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.integrity import BAD_TERMS, bad_vectors_statement
@@ -120,6 +122,13 @@ class SqlMaintenanceReader(SqlRepository):
 
 class SqlMaintenanceWriter(SqlMaintenanceReader):
     """Implements `MaintenanceWriter`."""
+
+    def add_checksums(self, position: RowPosition | None, limit: int) -> RowPosition | None:
+        self._require_everything()
+        following = fill(self._db, self._scope.dialect, position, limit)
+        if following is None:
+            self._db.execute("DELETE FROM meta WHERE key = ?", (UNFILLED,))
+        return following
 
     def put_fact(self, name: str, value: str) -> None:
         self._db.execute(

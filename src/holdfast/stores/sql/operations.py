@@ -26,7 +26,7 @@ from holdfast.domain.operations import (
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import AccessDenied, RevisionConflict
 from holdfast.stores.sql import rows
-from holdfast.stores.sql.dialect import Database
+from holdfast.stores.sql.dialect import Database, Dialect
 from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.pagination import LeadingIndex, PageQuery, bound_times, read_newest, usable_indexes
 from holdfast.stores.sql.rows import as_json, from_entry, to_entry
@@ -147,7 +147,9 @@ class SqlOperationWriter(SqlOperationReader):
     _scope: WriteScope
 
     def add(self, operation: Operation) -> None:
-        record_operation(self._db, operation, partition=self._scope.known.get(operation.scope.partition))
+        record_operation(
+            self._db, self._scope.dialect, operation, partition=self._scope.known.get(operation.scope.partition)
+        )
 
     def settle(self, operation: Operation) -> None:
         if not (self._scope.grant.everywhere or operation.scope.space == self._scope.grant.scope.space):
@@ -200,24 +202,11 @@ class _MetricsTally:
 
 
 _COLUMNS = (
-    "id, space, scope, partition_id, actor_kind, actor_id, action, outcome, error_code, touched, started_at,"
-    " duration_micros, agent, project, issue, run"
-)
-_VALUES = "?, ?, ?, {}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
-_PLAIN = f"INSERT INTO operations ({_COLUMNS}) VALUES ({_VALUES})"
-_ATTRIBUTED = f"INSERT INTO operations ({_COLUMNS}, binding, source_kind, hook, details) VALUES ({_VALUES}, ?, ?, ?, ?)"
-_LOOKED_UP = "(SELECT id FROM partitions WHERE space = ? AND kind = ? AND owner = ?)"
-# Keyed by (partition number is known, attribution is present).
-_INSERTS = {
-    (known, attributed): statement.format("?" if known else _LOOKED_UP)
-    for known in (True, False)
-    for attributed, statement in ((False, _PLAIN), (True, _ATTRIBUTED))
-}
-_UNLESS_THERE = {
-    attributed: f"{statement} ON CONFLICT DO NOTHING"
-    for (known, attributed), statement in _INSERTS.items()
-    if not known
-}
+    "id", "space", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code", "touched",
+    "started_at", "duration_micros", "agent", "project", "issue", "run",
+)  # fmt: skip
+_ATTRIBUTED = (*_COLUMNS, "binding", "source_kind", "hook", "details")
+_HOME = "SELECT id FROM partitions WHERE space = ? AND kind = ? AND owner = ?"
 _SETTLE = (
     "UPDATE operations SET outcome = ?, error_code = ?, touched = ?, duration_micros = ?, binding = ?,"
     " source_kind = ?, hook = ?, details = ?, agent = ?, project = ?, issue = ?, run = ?"
@@ -226,7 +215,12 @@ _SETTLE = (
 
 
 def record_operation(
-    database: Database, operation: Operation, *, unless_there: bool = False, partition: int | None = None
+    database: Database,
+    dialect: Dialect,
+    operation: Operation,
+    *,
+    unless_there: bool = False,
+    partition: int | None = None,
 ) -> None:
     """Write an audit row. It names its partition, so that only grants that reach the partition can read it.
 
@@ -234,22 +228,17 @@ def record_operation(
     """
     scope, attribution = operation.scope, operation.attribution
     home = scope.partition
-    partition_values: tuple[str | int, ...]
-    attributed = attribution is not None
-    if partition is None or unless_there:
-        statement = _UNLESS_THERE[attributed] if unless_there else _INSERTS[False, attributed]
-        partition_values = (home.space, home.kind, home.owner)
-    else:
-        statement, partition_values = _INSERTS[True, attributed], (partition,)
-    database.execute(
-        statement,
-        (
-            operation.id, scope.space, rows.scope_json(scope), *partition_values, operation.actor.kind,
-            operation.actor.id, operation.action, operation.outcome, operation.error_code, operation.record_count,
-            to_micros(operation.started_at), operation.duration_micros, *_filter_columns(operation),
-            *(() if attribution is None else _attribution_columns(attribution)),
-        ),
+    if partition is None:
+        found = database.execute(_HOME, (home.space, home.kind, home.owner)).fetchone()
+        partition = found[0] if found else None
+    values = (
+        operation.id, scope.space, rows.scope_json(scope), partition, str(operation.actor.kind), operation.actor.id,
+        str(operation.action), str(operation.outcome), operation.error_code,
+        operation.record_count, to_micros(operation.started_at), operation.duration_micros, *_filter_columns(operation),
+        *(() if attribution is None else _attribution_columns(attribution)),
     )  # fmt: skip
+    columns = _COLUMNS if attribution is None else _ATTRIBUTED
+    dialect.insert(database, "operations", columns, [values], " ON CONFLICT DO NOTHING" if unless_there else "")
 
 
 def settle_operation(database: Database, operation: Operation) -> int:

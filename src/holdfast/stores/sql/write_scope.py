@@ -152,7 +152,8 @@ class WriteScope(GrantScope):
         """Increment the partition's change number, once per transaction; `change` reads the result."""
         if partition not in self._changes:
             self._changes[partition] = self.database.execute(
-                "UPDATE partitions SET change = change + 1 WHERE id = ? RETURNING change", (partition,)
+                "UPDATE partitions SET change = change + 1, checksum = checksum + 1 WHERE id = ? RETURNING change",
+                (partition,),
             )
 
     def change(self, partition: int) -> int:

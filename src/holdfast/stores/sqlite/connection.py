@@ -11,6 +11,7 @@ from holdfast.errors import StoreReadOnly, StoreUnusable
 from holdfast.private_files import create_private_file
 from holdfast.stores.sql.copy_endpoint import refuse_unfinished
 from holdfast.stores.sqlite.busy_retry import retry_while_busy
+from holdfast.stores.sqlite.checksums import install
 from holdfast.stores.sqlite.errors import translating
 from holdfast.stores.sqlite.schema import STORE, FileKind, check_application_id, migrate
 
@@ -42,6 +43,7 @@ def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone:
         migrate(connection, location, busy_seconds)
         if whole:
             refuse_unfinished(connection, location)
+        install(connection)
 
     return open_writer(location, busy_seconds, STORE, prepare, alone=alone)
 

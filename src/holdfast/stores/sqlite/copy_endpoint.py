@@ -10,7 +10,7 @@ from holdfast.errors import StoreBusy, StoreUnusable
 from holdfast.stores.sql.copy_endpoint import SqlCopyEndpoint
 from holdfast.stores.sqlite.busy_retry import committing
 from holdfast.stores.sqlite.connection import MEMORY, open_store
-from holdfast.stores.sqlite.dialect import SQLITE
+from holdfast.stores.sqlite.dialect import SQLITE, checksum
 from holdfast.stores.sqlite.errors import translating
 from holdfast.stores.sqlite.nearest import GraphFolder
 
@@ -57,7 +57,7 @@ class SqliteCopyEndpoint(SqlCopyEndpoint):
             yield
 
     def _empty(self, tables: Sequence[str]) -> None:
-        for table in tables:
+        for table in (*tables, "text_checksums"):
             self._connection.execute(f"DELETE FROM {table}")
 
     def _wipe(self) -> None:
@@ -70,7 +70,8 @@ class SqliteCopyEndpoint(SqlCopyEndpoint):
         # New numbers follow the last text. Blank texts are not copied, and the last may have been blank.
         if highest:
             self._connection.execute(
-                "INSERT INTO texts (number, text) VALUES (?, x'') ON CONFLICT DO NOTHING", (highest,)
+                "INSERT INTO texts (number, text, checksum) VALUES (?, x'', ?) ON CONFLICT DO NOTHING",
+                (highest, checksum((*[None] * 6, b""))),
             )
 
     def close(self) -> None:

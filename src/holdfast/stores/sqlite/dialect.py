@@ -2,16 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from functools import cache
 from itertools import chain
-from typing import Any
+from marshal import dumps
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from holdfast.stores.sql.dialect import Database, Dialect, NewRows, insert_statement, prepend_numbers
 
-_TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
+if TYPE_CHECKING:
+    from holdfast.stores.sql.checksums import RowCheck, RowLayout
 
+_TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 _ROWS = 100  # in one statement
+# Added to every checksum: SQLite stores each in six bytes then, so that a blanked text stays in place.
+BASE = 1 << 40
+# The columns of the tables that `add` inserts into, as it names them. Their checksums are parameters of the
+# INSERT: a trigger would cost a tenth of an add (`docs/decisions/0023`). A text gets its number when it is inserted.
+INSERTED = {
+    "texts": _TEXT_COLUMNS,
+    "records": (
+        "number", "partition_id", "change", "kind", "scope_id", "source_key", "recorded_at", "analyzer", "flags",
+        "length", "embedder_id", "terms", "id", "revision", "position", "status", "trust", "said_at", "conversation_id",
+        "turn_id", "role", "external_key", "content_key", "plane", "authority", "slot_key", "superseded_at",
+        "valid_from", "valid_to",
+    ),
+    "vectors": ("partition_id", "number", "piece", "embedder_id", "vector"),
+    "turns": (
+        "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
+        "recorded_at", "words",
+    ),
+    "operations": (
+        "id", "space", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code", "touched",
+        "started_at", "duration_micros", "agent", "project", "issue", "run", "binding", "source_kind", "hook",
+        "details",
+    ),
+}  # fmt: skip
+
+
+def checksum(values: Any) -> int:
+    """Return the checksum of a row. The encoding is version 2 of `marshal`, which is the same in every Python 3."""
+    try:
+        return BASE + crc32(dumps(values, 2))
+    except ValueError:
+        # An enumeration, as the database gets it.
+        return BASE + crc32(dumps(tuple(value.value if isinstance(value, Enum) else value for value in values), 2))
+
+
+@cache
+def _with_checksum(
+    table: str, columns: tuple[str, ...]
+) -> tuple[tuple[str, ...], Callable[[Sequence[Any]], Sequence[Any]]]:
+    """Return the columns with that of the checksum, and what makes a row of all that it covers."""
+    every = INSERTED[table]
+    if columns == every[: len(columns)]:
+        missing = (None,) * (len(every) - len(columns))
+        return (*columns, "checksum"), (lambda row: (*row, *missing)) if missing else tuple
+    places = {column: place for place, column in enumerate(columns)}
+    pick = itemgetter(*[places.get(column, -1) for column in every])
+    return (*columns, "checksum"), lambda row: pick((*row, None))
 
 
 @cache
@@ -31,12 +84,16 @@ class SqliteDialect(Dialect):
     chunk = 500
     skip_locked = ""  # there is one writer
     operations_by_action = True
-    # A blank of the same length stays in place, so that nothing around it moves (`docs/decisions/0004`).
+    # A blank of the same length stays in place, so that nothing around it moves (`docs/decisions/0004`). A row from
+    # before there were checksums has none in it, and gets one byte for that column.
     blank_texts = "UPDATE texts SET " + ", ".join(
-        f"{column} = iif({column} IS NULL, NULL, zeroblob(length(CAST({column} AS BLOB))))" for column in _TEXT_COLUMNS
+        f"{column} = iif({column} IS NULL, NULL, zeroblob(max(0, length(CAST({column} AS BLOB)){less})))"
+        for column in _TEXT_COLUMNS
+        for less in (" - (checksum IS NULL)" if column == "text" else "",)
     )
     has_text_condition = f"'text' IN ({', '.join(f'typeof(t.{column})' for column in _TEXT_COLUMNS)})"
     vector_bytes = "length(v.vector)"
+    unreadable = (sqlite3.DatabaseError,)
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         return f"{column} IN ({_placeholders(len(values))})", list(values)
@@ -57,18 +114,23 @@ class SqliteDialect(Dialect):
     def reserve_numbers(self, database: Database, count: int) -> None:
         """Do nothing: inserting the texts assigns the numbers."""
 
-    def insert(self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]]) -> None:
+    def insert(
+        self, database: Database, table: str, columns: tuple[str, ...], values: Sequence[Sequence[Any]], tail: str = ""
+    ) -> None:
         """Insert many rows some at a time: each statement gives up the interpreter, and must then wait to get it back
         from threads that compute."""
+        if table in INSERTED:
+            columns, complete = _with_checksum(table, columns)
+            values = [(*row, checksum(complete(row))) for row in values]
         whole = len(values) - len(values) % _ROWS
         for start in range(0, whole, _ROWS):
             flat = list(chain.from_iterable(values[start : start + _ROWS]))
-            database.execute(_insert_rows(table, columns), flat)
+            database.execute(f"{_insert_rows(table, columns)}{tail}", flat)
         if whole < len(values):
-            super().insert(database, table, columns, values[whole:])
+            super().insert(database, table, columns, values[whole:], tail)
 
     def add_records(self, database: Any, drawn: None, records: NewRows, texts: NewRows) -> Sequence[int]:
-        first = int(database.execute(insert_statement("texts", texts.columns), texts.values[0]).lastrowid)
+        first = self.add_text(database, drawn, texts)
         if len(texts.values) > 1:
             # There is one writer, so the numbers are consecutive.
             self.insert(database, "texts", texts.columns, texts.values[1:])
@@ -77,11 +139,35 @@ class SqliteDialect(Dialect):
         return numbers
 
     def add_text(self, database: Any, drawn: None, text: NewRows) -> int:
-        return int(database.execute(insert_statement("texts", text.columns), text.values[0]).lastrowid)
+        columns, complete = _with_checksum("texts", text.columns)
+        row = text.values[0]
+        return int(database.execute(insert_statement("texts", columns), (*row, checksum(complete(row)))).lastrowid)
+
+    # The module is imported where it is used, because it needs this one.
+
+    def layouts(self, database: Database) -> Sequence[RowLayout]:
+        from holdfast.stores.sqlite.checksums import layouts
+
+        return layouts(database)
+
+    def check_rows(self, database: Database, layout: RowLayout, limit: int) -> RowCheck:
+        from holdfast.stores.sqlite.checksums import check_rows
+
+        return check_rows(database, layout, limit)
+
+    def fill_checksums(
+        self, database: Database, layout: RowLayout, after: Sequence[Any] | None, last: Sequence[Any]
+    ) -> None:
+        from holdfast.stores.sqlite.checksums import fill
+
+        fill(database, layout, after, last)
 
     def check(self, database: Database) -> list[tuple[str, str]]:
+        from holdfast.stores.sqlite.checksums import changed_schema
+
         found = [("file", row[0]) for row in database.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
         found += [("foreign keys", f"a row of {row[0]}") for row in database.execute("PRAGMA foreign_key_check")]
+        found += [("schema", f"{name} is not as Holdfast made it") for name in changed_schema(database)]
         return found + [
             ("types", f"{count} rows of {table} hold a value of the wrong type")
             for table, count in _count_mistyped(database)

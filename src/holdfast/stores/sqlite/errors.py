@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from holdfast.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnusable
 
 _PRIMARY_CODE = 0xFF
+_DAMAGED = "{} is damaged; restore it from a backup, or run `holdfast store verify` on it"
 
 
 def _extended_code(error: sqlite3.Error) -> int:
@@ -31,8 +32,9 @@ def translate_error(error: sqlite3.Error, location: str) -> StoreError:
         return StoreReadOnly(f"{location} cannot be written; check the permissions of the file and its folder")
     if code == sqlite3.SQLITE_NOTADB:
         return StoreUnusable(f"{location} is not a Holdfast store; give the path of one, or of a new file")
-    if code == sqlite3.SQLITE_CORRUPT:
-        return StoreCorrupt(f"{location} is damaged; restore it from a backup, or run `holdfast store verify` on it")
+    # The latter quotes the text.
+    if code == sqlite3.SQLITE_CORRUPT or str(error).startswith("Could not decode to UTF-8"):
+        return StoreCorrupt(_DAMAGED.format(location))
     if code == sqlite3.SQLITE_CANTOPEN:
         return StoreUnusable(f"{location} cannot be opened; check that its folder exists and may be read and written")
     return StoreError(f"{location}: {error}; nothing was changed")
@@ -44,3 +46,5 @@ def translating(location: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise translate_error(error, location) from error
+    except UnicodeDecodeError as error:  # of SQLite's own message, which quotes a damaged schema
+        raise StoreCorrupt(_DAMAGED.format(location)) from error

@@ -1,10 +1,12 @@
 -- Numbers (rowids) are the store's own and never leave it. Moments are microseconds since the epoch, in UTC.
--- In scopes and conversations, '' stands for a part that is not given.
+-- In scopes and conversations, '' stands for a part that is not given. `checksum` is of all other columns of the row; it
+-- is missing in rows from before there were checksums, until a job adds it.
 
 -- Facts about the store itself.
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
-    value TEXT NOT NULL
+    value TEXT NOT NULL,
+    checksum INTEGER
 ) WITHOUT ROWID;
 
 -- The unit of statistics, postings and vectors. `change` grows with every transaction that touches it.
@@ -14,6 +16,7 @@ CREATE TABLE partitions (
     kind TEXT NOT NULL CHECK (kind IN ('subject', 'agent', 'shared')),
     owner TEXT NOT NULL,
     change INTEGER NOT NULL DEFAULT 0,
+    checksum INTEGER,
     UNIQUE (space, kind, owner)
 );
 
@@ -31,6 +34,7 @@ CREATE TABLE scopes (
     run TEXT NOT NULL,
     issue TEXT NOT NULL,
     namespace TEXT NOT NULL,
+    checksum INTEGER,
     UNIQUE (partition_id, conversation, app, project, agent, subject, channel, run, issue, namespace, space)
 );
 
@@ -48,12 +52,14 @@ CREATE TABLE conversations (
     sealed INTEGER NOT NULL DEFAULT 0,
     least_sequence INTEGER NOT NULL DEFAULT 1,
     forgotten_turns INTEGER NOT NULL DEFAULT 0,
+    checksum INTEGER,
     UNIQUE (partition_id, name, app, project, channel, namespace)
 );
 
 CREATE TABLE embedders (
     id INTEGER PRIMARY KEY,
-    fingerprint TEXT NOT NULL UNIQUE
+    fingerprint TEXT NOT NULL UNIQUE,
+    checksum INTEGER
 );
 
 -- A message, or one revision of a memory: all that may change, and nothing that anybody wrote. `number` is that of its
@@ -87,7 +93,8 @@ CREATE TABLE records (
     length INTEGER NOT NULL,
     embedder_id INTEGER REFERENCES embedders (id),
     terms BLOB NOT NULL,
-    authority TEXT
+    authority TEXT,
+    checksum INTEGER
 );
 CREATE UNIQUE INDEX records_id ON records (id, revision);
 CREATE INDEX records_change ON records (partition_id, change);
@@ -111,7 +118,14 @@ CREATE TABLE texts (
     author TEXT,
     reason TEXT,
     metadata TEXT,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    checksum INTEGER
+);
+
+-- The checksums of texts from before there were any: their rows must not grow. Appended, and replaced in place.
+CREATE TABLE text_checksums (
+    number INTEGER PRIMARY KEY,
+    checksum INTEGER NOT NULL
 );
 
 -- A document that was given to be searched: what it is, and nothing that anybody wrote. Its name and where it came from
@@ -125,7 +139,8 @@ CREATE TABLE resources (
     media_type TEXT NOT NULL,
     bytes INTEGER NOT NULL,
     chunks INTEGER NOT NULL,
-    recorded_at INTEGER NOT NULL
+    recorded_at INTEGER NOT NULL,
+    checksum INTEGER
 );
 CREATE INDEX resources_newest ON resources (partition_id, id);
 -- Not unique: the same text may be kept under several addresses.
@@ -138,6 +153,7 @@ CREATE TABLE vectors (
     piece INTEGER NOT NULL,
     embedder_id INTEGER NOT NULL REFERENCES embedders (id),
     vector BLOB NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (partition_id, number, piece)
 ) WITHOUT ROWID;
 
@@ -145,6 +161,7 @@ CREATE TABLE vectors (
 CREATE TABLE evidence (
     memory_number INTEGER NOT NULL REFERENCES records (number),
     message_number INTEGER NOT NULL REFERENCES records (number),
+    checksum INTEGER,
     PRIMARY KEY (memory_number, message_number)
 ) WITHOUT ROWID;
 CREATE INDEX evidence_message ON evidence (message_number);
@@ -160,6 +177,7 @@ CREATE TABLE tombstones (
     conversation_id INTEGER,
     external_key BLOB,
     forgotten_at INTEGER NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (partition_id, change, number)
 ) WITHOUT ROWID;
 CREATE INDEX tombstones_external ON tombstones (conversation_id, external_key) WHERE external_key IS NOT NULL;
@@ -172,6 +190,7 @@ CREATE TABLE answers (
     digest TEXT NOT NULL,
     recorded_at INTEGER NOT NULL,
     body TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (partition_id, key)
 ) WITHOUT ROWID;
 
@@ -186,6 +205,7 @@ CREATE TABLE credentials (
     created_at INTEGER NOT NULL,
     rotated_at INTEGER,
     revoked_at INTEGER,
+    checksum INTEGER,
     PRIMARY KEY (space, kind, id)
 ) WITHOUT ROWID;
 
@@ -215,7 +235,8 @@ CREATE TABLE jobs (
     run TEXT,
     binding TEXT,
     hook TEXT,
-    cause TEXT
+    cause TEXT,
+    checksum INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX jobs_due ON jobs (status, run_after) WHERE status IN ('queued', 'running');
 CREATE INDEX jobs_partition ON jobs (partition_id, id);
@@ -252,6 +273,7 @@ CREATE TABLE operations (
     source_kind TEXT,
     hook TEXT,
     details TEXT,
+    checksum INTEGER,
     PRIMARY KEY (space, action, id)
 ) WITHOUT ROWID;
 -- What the trail is asked for, each with the id, so that a page is read off in order.
@@ -282,6 +304,7 @@ CREATE TABLE nearest (
     digest BLOB NOT NULL,
     recall REAL NOT NULL,
     built_at INTEGER NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (partition_id, embedder_id)
 ) WITHOUT ROWID;
 
@@ -300,6 +323,7 @@ CREATE TABLE turns (
     messages INTEGER NOT NULL,
     recorded_at INTEGER NOT NULL,
     words INTEGER,
+    checksum INTEGER,
     PRIMARY KEY (conversation_id, sequence)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX turns_external ON turns (conversation_id, external_key) WHERE external_key IS NOT NULL;
@@ -312,6 +336,7 @@ CREATE TABLE aliases (
     conversation_id INTEGER NOT NULL REFERENCES conversations (id),
     trusted INTEGER NOT NULL,
     recorded_at INTEGER NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (partition_id, key)
 ) WITHOUT ROWID;
 
@@ -327,6 +352,7 @@ CREATE TABLE events (
     content_hash TEXT,
     at INTEGER NOT NULL,
     details TEXT,
+    checksum INTEGER,
     PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
 CREATE INDEX events_record ON events (record_key) WHERE content_hash IS NOT NULL;
@@ -345,6 +371,7 @@ CREATE TABLE bindings (
     created_at INTEGER,
     updated_at INTEGER,
     deleted_at INTEGER,
+    checksum INTEGER,
     PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX bindings_key ON bindings (space, key) WHERE deleted_at IS NULL;
@@ -355,6 +382,7 @@ CREATE TABLE binding_targets (
     kind TEXT NOT NULL,
     target_id TEXT NOT NULL,
     binding_key TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (space, kind, target_id)
 ) WITHOUT ROWID;
 
@@ -378,6 +406,7 @@ CREATE TABLE deliveries (
     created_at INTEGER NOT NULL,
     updated_at INTEGER,
     payload INTEGER,
+    checksum INTEGER,
     PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX deliveries_hook ON deliveries (space, destination, hook_id, home);
@@ -411,6 +440,7 @@ CREATE TABLE cost_events (
     estimated INTEGER NOT NULL,
     occurred_at INTEGER NOT NULL,
     usage TEXT NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
 CREATE INDEX cost_events_time ON cost_events (space, occurred_at);
@@ -428,6 +458,7 @@ CREATE TABLE finance_events (
     provider TEXT,
     external_invoice_id TEXT,
     estimated INTEGER NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (space, id)
 ) WITHOUT ROWID;
 CREATE INDEX finance_events_time ON finance_events (space, occurred_at);
@@ -442,5 +473,6 @@ CREATE TABLE prices (
     cached_input_micros INTEGER NOT NULL,
     output_micros INTEGER NOT NULL,
     embedding_micros INTEGER NOT NULL,
+    checksum INTEGER,
     PRIMARY KEY (space, provider, model)
 ) WITHOUT ROWID;

@@ -190,7 +190,8 @@ class SqliteWriter(AuditingWriter):
         for operation in audits:
             try:
                 # A cancelled call may have been carried out nevertheless; then its own row stands.
-                record_operation(self._db, operation, unless_there=True)
+                home = self._known.get(operation.scope.partition)
+                record_operation(self._db, SQLITE, operation, unless_there=True, partition=home)
             except _UNWRITABLE:
                 # It must not block the commit of other writes.
                 log.exception("the audit row %s cannot be written", operation.id)

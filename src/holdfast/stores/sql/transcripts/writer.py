@@ -47,6 +47,8 @@ _COLUMNS = (
 )  # fmt: skip
 _KEYED = "external_key = ?"
 _NAMED = "(external_key = ? OR id = ?)"
+# Not enumerations: they cost more to bind.
+_ACCEPTED, _STATED, _ACTIVE = str(Status.ACCEPTED), int(Trust.STATED), str(TranscriptState.ACTIVE)
 # Erases what was derived from the content of a message.
 _UNDERIVED = "terms = ?, length = 0, flags = 0, embedder_id = NULL, content_key = NULL"
 _MESSAGE_COLUMNS = (
@@ -155,8 +157,8 @@ class SqlTranscriptWriter(SqlTranscriptReader):
             said_at = recorded_at if message.said_at is turn.recorded_at else to_micros(message.said_at)
             records.append(
                 (
-                    *shared, *index_values(message, embedder_id), message.id, 0, position, Status.ACCEPTED,
-                    Trust.STATED, said_at, conversation, turn.id, message.role,
+                    *shared, *index_values(message, embedder_id), message.id, 0, position, _ACCEPTED, _STATED, said_at,
+                    conversation, turn.id, None if message.role is None else str(message.role),
                     key if column == "external_key" else None,
                     key if column == "content_key" else None, _plane_of(message), message.authority,
                 )
@@ -196,7 +198,7 @@ class SqlTranscriptWriter(SqlTranscriptReader):
             number = self._scope.dialect.add_text(self._db, drawn, text)
         key = None if turn.external_id is None else turn_key(turn.external_id)
         values = (
-            conversation, sequence, turn.id, key, TranscriptState.ACTIVE, turn.delivery, positions[0], len(positions),
+            conversation, sequence, turn.id, key, _ACTIVE, turn.delivery, positions[0], len(positions),
             to_micros(turn.recorded_at), number,
         )  # fmt: skip
         self._scope.dialect.insert(self._db, "turns", _COLUMNS, [values])
