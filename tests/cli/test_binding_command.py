@@ -101,7 +101,7 @@ WRONG = [
     (("binding", "create", "third", "local", "--config", "{"), 2, "--config is not JSON"),
     (("binding", "create", "third", "local", "--config", "[]"), 2, "--config must be a JSON object"),
     (("binding", "create", "third", "local", "--config", "@none.json"), 2, "none.json cannot be read"),
-    (("binding", "create", "third", "local", "--config", '{"x": 1}'), 2, "config.x"),
+    (("binding", "create", "third", "local", "--config", '{"x": 1}'), 2, "config['x']"),
     (("binding", "create", "third", "local", "--hook", "manual_capture"), 2, "write a hook and on or off"),
     (("binding", "create", "third", "local", "--hook", "after_lunch=on"), 2, "there is no 'after_lunch'; use one of"),
     (("binding", "create", "third"), 2, "PROVIDER"),
@@ -205,7 +205,7 @@ def test_a_provider_that_reaches_outside_is_asked_before_it_is_bound(
         (("binding", "disable", "none"), "binding_not_found", "binding_key"),
         (("binding", "create", "default", "local"), "binding_exists", "key"),
         (("binding", "create", "second", "nope"), "unknown_provider", "provider"),
-        (("binding", "create", "second", "local", "--config", '{"x": 1}'), "invalid_configuration", "config.x"),
+        (("binding", "create", "second", "local", "--config", '{"x": 1}'), "invalid_configuration", "config['x']"),
     ],
 )
 def test_an_error_in_json_names_the_field(

@@ -96,7 +96,7 @@ def test_a_disabled_binding_is_no_reason_to_look_on(desk: Desk, runner: asyncio.
     runner.run(desk.do(CreateBinding(WHOLE, "mine", "local")))
     runner.run(desk.do(SetTarget(WHOLE, TargetKind.AGENT, "bot", "mine")))
     runner.run(desk.do(UpdateBinding(WHOLE, "mine", enabled=False), OPERATOR))
-    with rows_of(desk, runner.run) as rows, pytest.raises(BindingDisabled, match="'mine'"):
+    with rows_of(desk, runner.run) as rows, pytest.raises(BindingDisabled, match="`mine`"):
         runner.run(desk.do(Capture(BOT, NOTE, text("The cat sat.")), AGENT))
     (row,) = rows
     assert (row.outcome, row.error_code) == (Outcome.REFUSED, "binding_disabled")

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
-from test_limits import DOCUMENT, Place, Schema, changed, example, places
+from test_limits_of_verbs import DOCUMENT, Place, Schema, changed, example, places
 
 from gateway.served import TOKEN, Gateway, serving
 from holdfast.gateway.problem_responses import withhold_quoted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import unicodedata
@@ -275,6 +276,7 @@ def test_sign_up_over_http_and_on_the_command_line_refuses_them_too(
 ) -> None:
     place = str(tmp_path / "memory.db")
     monkeypatch.setenv("HOLDFAST_STORE", place)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     with served(place) as server:
         for user_id, status in (("ana", 201), ("аna", 422), ("an\u200ba", 422), ("ben", 201)):
             answered, body = _sign_up(server.url, user_id)

@@ -10,8 +10,6 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, TextIO
 
-from holdfast.domain.visible_text import escape_hidden
-
 _DIGITS = 6  # scores are single precision: further digits are noise
 
 
@@ -35,8 +33,12 @@ def plain(value: object) -> Any:
 
 def print_json(value: object, stream: TextIO | None = None, *, indent: int | None = 2) -> None:
     text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    # Unsafe characters occur only inside strings, where JSON allows escapes.
-    print(escape_hidden(text, _escape_char), file=stream or sys.stdout)
+    if not (text.isascii() and text.replace("\n", "").isprintable()):
+        from holdfast.domain.visible_text import escape_hidden  # its patterns take time to compile
+
+        # Unsafe characters occur only inside strings, where JSON allows escapes.
+        text = escape_hidden(text, _escape_char)
+    print(text, file=stream or sys.stdout)
 
 
 def _escape_char(char: str) -> str:

@@ -185,6 +185,8 @@ def _advice(verification: Verification) -> str:
         return "No messages or memories are lost: `holdfast store rebuild` rebuilds the indexes"
     if all(finding.check in MENDS for finding in verification.findings):
         return "No messages or memories are lost: `holdfast store repair --apply` repairs it"
+    if any(MENDS.get(finding.check) is RepairAction.REINDEX for finding in verification.findings):
+        return "Run `holdfast store rebuild` and verify again: it repairs indexes, perhaps all of this"
     return "Restore the store from a backup"
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 
-from holdfast.domain.visible_text import escape_hidden
-
 
 def escape_controls(text: str) -> str:
     """Escape everything that a terminal would act on, or not show."""
+    if text.isascii() and text.isprintable():
+        return text
+    from holdfast.domain.visible_text import escape_hidden  # its patterns take time to compile
+
     return escape_hidden(text, lambda char: char.encode("unicode_escape").decode("ascii"))
 
 

@@ -117,7 +117,7 @@ class CreateUser(Write[_NewKey, Issued]):
         found = transaction.users.find(self.user_id, self.kind)
         if found is None:
             if self.must_exist:
-                raise _no_such_user(self.kind, self.user_id)
+                raise _no_such_user(self.kind)
             if not prepared.any_id:
                 self._check_new_id(transaction, prepared.now - _LONGEST_SIGN_UP)
             user = User(self.user_id, self.scope.space, prepared.now, kind=self.kind, role=self._first_role())
@@ -219,14 +219,12 @@ def _find_user(transaction: Transaction, kind: ActorKind, user_id: str) -> tuple
     """Return a user and the digest of its key."""
     found = transaction.users.find(user_id, kind)
     if found is None:
-        raise _no_such_user(kind, user_id)
+        raise _no_such_user(kind)
     return found
 
 
-def _no_such_user(kind: ActorKind, user_id: str) -> NotFound:
-    return NotFound(
-        f"there is no {kind} {user_id!r:.80} in this space; `holdfast {_cli_group(kind)} list` shows who there is"
-    )
+def _no_such_user(kind: ActorKind) -> NotFound:
+    return NotFound(f"there is no {kind} of this id in this space; see `holdfast {_cli_group(kind)} list`")
 
 
 def _user_exists_message(kind: ActorKind, user_id: str) -> str:

@@ -67,7 +67,9 @@ def _findings(database: Database, layout: RowLayout, found: RowCheck) -> list[Fi
 def _advice(table: str) -> str:
     if table in ("vectors", "nearest"):
         return "run `holdfast store rebuild`"
-    return "restore the store from a copy, or delete what the row belongs to"
+    restore = "restore the store from a copy, or delete what the row belongs to"
+    # A rebuild restores the terms of a record.
+    return f"run `holdfast store rebuild`; if it is still damaged, {restore}" if table == "records" else restore
 
 
 def _name(database: Database, layout: RowLayout, key: Sequence[Any]) -> str:
