@@ -16,8 +16,8 @@ from functools import cache
 from typing import Any
 
 from holdfast.stores.sql.checksums import RowCheck, RowLayout
+from holdfast.stores.sqlite import schema
 from holdfast.stores.sqlite.dialect import INSERTED, checksum
-from holdfast.stores.sqlite.schema import migrations
 
 _FUNCTION = "holdfast_checksum"
 _LAYOUTS = (
@@ -122,7 +122,7 @@ def _decode(raw: bytes) -> str:
 
 def changed_schema(database: Any) -> list[str]:
     """Return the names of tables and indexes that are missing, or differ from the schema; more may be there."""
-    expected, there = _expected_schema(tuple(script for _, script in migrations())), _schema(database)
+    expected, there = _expected_schema(tuple(script for _, script in schema.migrations())), _schema(database)
     return sorted(name for name, definition in expected.items() if there.get(name) != definition)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
 from functools import cache
 from itertools import chain
 from marshal import dumps
@@ -44,13 +43,26 @@ INSERTED = {
 }  # fmt: skip
 
 
-def checksum(values: Any) -> int:
+_PLAIN = frozenset({str, int, float, bytes, type(None)})
+
+
+def checksum(values: Sequence[Any]) -> int:
     """Return the checksum of a row. The encoding is version 2 of `marshal`, which is the same in every Python 3."""
-    try:
-        return BASE + crc32(dumps(values, 2))
-    except ValueError:
-        # An enumeration, as the database gets it.
-        return BASE + crc32(dumps(tuple(value.value if isinstance(value, Enum) else value for value in values), 2))
+    if not _PLAIN.issuperset(map(type, values)):
+        values = [_plain(value) for value in values]
+    return BASE + crc32(dumps(tuple(values), 2))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as the database reads it: one of a subclass, such as an enumeration, becomes plain."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    # Anything else has no encoding: the database refuses it when it is bound.
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None
 
 
 @cache

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Iterator
 
 from holdfast.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly, StoreUnusable
 
 _PRIMARY_CODE = 0xFF
+_FUNCTION_FAILED = "user-defined function raised exception"
 _DAMAGED = "{} is damaged; restore it from a backup, or run `holdfast store verify` on it"
 
 
@@ -21,7 +23,10 @@ def is_busy(error: sqlite3.Error) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def translate_error(error: sqlite3.Error, location: str) -> StoreError:
+def translate_error(error: sqlite3.Error, location: str) -> BaseException:
+    # SQLite runs one function of ours, the checksum of a row. Nothing but Ctrl-C makes it fail.
+    if str(error) == _FUNCTION_FAILED and threading.current_thread() is threading.main_thread():
+        return KeyboardInterrupt()
     code = _extended_code(error) & _PRIMARY_CODE
     if is_busy(error):
         return StoreBusy(f"{location} is being written by another process; nothing was changed, try again")
