@@ -197,17 +197,22 @@ def test_doctor_warns_of_wide_files_and_repair_makes_them_private(
         token.write_text("a token")
         graphs.mkdir()
         (graphs / "1.numbers").write_bytes(b"")
-        named = [store, Path(f"{store}-wal"), Path(f"{store}-shm"), token, graphs, graphs / "1.numbers"]
-        for path in named:
+        named = [store, Path(f"{store}-wal"), Path(f"{store}-shm"), graphs, graphs / "1.numbers"]
+        for path in (*named, token):
             path.chmod(0o755 if path == graphs else 0o644)
         assert privacy(capsys) == ["warn"]
         assert run("store", "repair", "--json") == 1
         assert json.loads(capsys.readouterr().out)["mends"]["restrict_files"] == len(named)
         assert mode(store) == 0o644
         assert run("store", "repair", "--apply") == 0
-        assert "6 files were made private" in capsys.readouterr().out
-        assert not wide(workspace)
+        assert "5 files were made private" in capsys.readouterr().out
         assert privacy(capsys) == []
+        # Others may know the token by now: a repair must not make `serve` trust it again.
+        assert mode(token) == 0o644
+        assert run("serve", "--port", "0") == 2
+        assert "remove it, and the next start creates another token" in capsys.readouterr().err
+        token.unlink()
+        assert not wide(workspace)
 
 
 def test_wide_files_of_another_user_are_reported_as_such(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from holdfast.stores.sqlite.connection import MEMORY
 
-# The last is the operator's token, which `serve` makes.
-_BESIDE = ("-wal", "-shm", "-journal", ".operator-token")
+# Not the operator token: once others could read it, a narrower mode does not make it secret again.
+_BESIDE = ("-wal", "-shm", "-journal")
 
 
 def store_files(location: str) -> Iterator[Path]:
