@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from holdfast.domain.derived_refs import TranscriptCheck
 from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.manifest import ROWS
 from holdfast.domain.results import Finding
 from holdfast.ports import Store
 from holdfast.stores.postgres import PostgresStore
-from holdfast.stores.sql.checksums import ROWS, VECTORS
+from holdfast.stores.sql.checksums import VECTORS
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing.store_suite.scribe import ANA, EMBEDDER, EVERYTHING, read_grant
 from postgres import AnyServer, schema_of

@@ -13,12 +13,13 @@ import pytest
 from damage import Place
 
 import holdfast
+from holdfast.domain.manifest import ROWS
 from holdfast.domain.results import UNCHECKED
 from holdfast.errors import StoreCorrupt
 from holdfast.stores.postgres.connection import Connector
 from holdfast.stores.postgres.dialect import POSTGRES
 from holdfast.stores.postgres.location import parse_location
-from holdfast.stores.sql.checksums import ROWS, VECTORS, RowLayout
+from holdfast.stores.sql.checksums import VECTORS, RowLayout
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.dialect import INSERTED, SQLITE, checksum
 

@@ -25,7 +25,7 @@ from holdfast.cli.store_access import MEMORY, location, server_settings, store_e
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url, redact_location
-from holdfast.domain.manifest import MENDS, REBUILDS, RepairAction
+from holdfast.domain.manifest import MENDS, REBUILDS, ROWS, RepairAction
 from holdfast.domain.results import UNCHECKED, Finding, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
@@ -232,6 +232,8 @@ def _how_to_mend(finding: Finding) -> str:
     mend = MENDS.get(finding.check)
     if mend is RepairAction.REINDEX or finding.check in REBUILDS:
         return "`holdfast store rebuild`; nothing that was said or learned is lost"
+    if finding.check == ROWS:
+        return ""
     return "restore the store from a backup" if mend is None else "`holdfast store repair --apply`"
 
 

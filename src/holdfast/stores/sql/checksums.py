@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from holdfast.domain.manifest import REBUILDS
+from holdfast.domain.manifest import REBUILDS, ROWS
 from holdfast.domain.results import UNCHECKED, Finding
 from holdfast.ports.repositories.maintenance import RowPosition
 from holdfast.stores.sql.dialect import Database, Dialect
 
-ROWS = "rows are as they were written"
 (VECTORS,) = REBUILDS
 _NAMED = 50  # damaged rows of a table that are named
 
