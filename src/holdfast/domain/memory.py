@@ -70,12 +70,22 @@ class Validity:
 ALWAYS = Validity()
 
 
+class Relation(StrEnum):
+    """The relation of a new fact to what is known."""
+
+    NEW = "new"
+    DUPLICATE = "duplicate"
+    UPDATE = "update"
+    CONTRADICTION = "contradiction"
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A fact that extraction proposes. `key` identifies the earlier fact it is about; with `replaces` it ends that one.
 
     `former` is set if the evidence names what ended ("I no longer live in Porto"): then only an earlier fact that
-    contains this text is replaced.
+    contains this text is replaced. `relation` and `target` are what a model says of a known memory: a proposal, which
+    reconciliation checks.
     """
 
     text: str
@@ -85,6 +95,8 @@ class Candidate:
     key: str
     replaces: bool = False
     former: str | None = None
+    relation: Relation | None = None
+    target: MemoryId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ import httpx2
 
 from holdfast.domain.checks import checked_text
 from holdfast.domain.location import checked_url
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.secret import Secret
 from holdfast.domain.transcript import Message
 from holdfast.errors import InvalidInput, ModelError, ModelMisconfigured, ModelUnavailable
@@ -128,7 +129,7 @@ class ModelCurator:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         shown = _select_newest(messages, self._max_chars)
         listed = [{"message": number, "role": str(said.role), "text": text} for number, (said, text) in shown.items()]
         if not listed:

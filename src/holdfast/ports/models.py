@@ -8,8 +8,8 @@ from datetime import datetime
 from enum import IntFlag, StrEnum
 from typing import Protocol, TypeVar
 
-from holdfast.domain.ids import MessageId
-from holdfast.domain.memory import Candidate
+from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.memory import ALWAYS, Candidate, MemoryRecord, Relation, Validity
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.resources import Document
 from holdfast.domain.results import Record
@@ -140,10 +140,16 @@ class Extractor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A memory that a model proposes, with the messages it cites. Untrusted."""
+    """A memory that a model proposes, with the messages it cites. Untrusted.
+
+    `relation` is the relation to the known memory `target`, if the model was shown any.
+    """
 
     text: str
     evidence: tuple[MessageId, ...]
+    relation: Relation | None = None
+    target: MemoryId | None = None
+    validity: Validity = ALWAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +174,11 @@ class Curator(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
-        """Curate the newest messages that fit the model's input. Their texts are data, never instructions."""
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
+        """Curate the newest messages that fit the model's input. Their texts are data, never instructions.
+
+        `known` are memories that the new facts may repeat, update or contradict.
+        """
 
     async def close(self) -> None: ...
 

@@ -1,23 +1,19 @@
-"""Extract memories from sealed messages: each candidate becomes a memory, a revision of one, or nothing new."""
+"""Extract facts from sealed messages; `reconcile.py` compares them with what is known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, authorize
-from holdfast.domain.ids import MemoryId
 from holdfast.domain.jobs import Job
-from holdfast.domain.memory import MemoryRecord, Plane, Status
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Message
-from holdfast.ports import Candidate, Extractor, NewRevision, Reader, Transaction
+from holdfast.ports import Candidate, Extractor, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import with_costs
-from holdfast.runtime.remember import time_after
+from holdfast.runtime.reconcile import IndexedProposal, learnable_messages, reconcile_proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +27,22 @@ class LazyExtractor:
         return await self.load().extract(messages, subject)
 
 
-@dataclass(frozen=True, slots=True)
-class _IndexedProposal:
-    candidate: Candidate
-    entry: indexing.IndexedText
-
-
 async def run_extraction(core: Core, job: Job) -> Callable[[Transaction], None]:
     """Return the effect of an extraction job. It is idempotent: a slot with the same text is not rewritten."""
     grant = authorize(SYSTEM, Action.WORK, job.scope)
-    messages = await core.store.read(grant, lambda reader: _learnable_messages(reader, job.record_ids))
+    messages = await core.store.read(grant, lambda reader: learnable_messages(reader, job.record_ids))
     candidates = await core.extractor.extract(messages, job.scope.subject)
     # No caller waits for this job, so it can wait for a remote embedder.
     analyses = await indexing.analyze_texts(core, [candidate.text for candidate in candidates])
     vectors = await indexing.embed_analyses(core, analyses)
     proposed = [
-        _IndexedProposal(candidate, indexing.IndexedText(analysis, made))
+        IndexedProposal(candidate, indexing.IndexedText(analysis, made))
         for candidate, analysis, made in zip(candidates, analyses, vectors.result, strict=True)
     ]
     scope = lasting_scope(job.scope)
 
     def effect(transaction: Transaction) -> None:
-        for proposal in proposed:
-            _accept(core, transaction, scope, proposal)
+        reconcile_proposals(core, transaction, scope, proposed)
 
     return await with_costs(core, grant, vectors.took, effect, job)
 
@@ -67,62 +56,4 @@ def lasting_scope(scope: Scope) -> Scope:
         agent=scope.agent,
         subject=scope.subject,
         namespace=scope.namespace,
-    )
-
-
-def _learnable_messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
-    found = (reader.records.find(message_id) for message_id in message_ids)
-    messages = [entry[1] for entry in found if entry is not None and isinstance(entry[1], Message)]
-    return [message for message in messages if _is_learnable(message)]
-
-
-def _is_learnable(message: Message) -> bool:
-    """True if the message may be learned from: accepted, not superseded, and not on a private plane."""
-    return message.superseded_at is None and message.status is Status.ACCEPTED and message.plane is None
-
-
-def replaces_memory(candidate: Candidate, old: MemoryRecord) -> bool:
-    """True if the candidate replaces the memory in its slot. An older fact does not, nor the end of another fact."""
-    if candidate.former is not None:
-        return candidate.former in old.text
-    since, until_now = candidate.validity.since, old.validity.since
-    return candidate.replaces or since is None or until_now is None or since >= until_now
-
-
-def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: _IndexedProposal) -> None:
-    candidate = proposal.candidate
-    # Some evidence was forgotten or put away since it was read: do not learn from it.
-    if len(_learnable_messages(transaction, candidate.evidence)) < len(candidate.evidence):
-        return
-    slot = f"{core.extractor.name}/{candidate.key}"
-    old = transaction.records.in_slot(scope, slot)
-    if isinstance(old, MemoryRecord) and old.text == candidate.text:
-        # Repeated: it now has both as evidence, and stays if one of them is forgotten.
-        transaction.records.add_evidence(old.id, candidate.evidence)
-        return
-    if old is not None and not (isinstance(old, MemoryRecord) and replaces_memory(candidate, old)):
-        return
-    now = core.clock.now()
-    transaction.records.add_revision(
-        NewRevision(
-            id=old.id if isinstance(old, MemoryRecord) else MemoryId(core.ids.new(ids.MEMORY)),
-            scope=old.scope if isinstance(old, MemoryRecord) else scope,
-            plane=Plane.LONG_TERM,
-            text=candidate.text,
-            trust=candidate.trust,
-            status=Status.ACCEPTED,
-            validity=candidate.validity,
-            recorded_at=time_after(now, old) if isinstance(old, MemoryRecord) else now,
-            source=None,
-            author=f"extractor:{core.extractor.name}",
-            reason="said anew" if isinstance(old, MemoryRecord) else None,
-            evidence=candidate.evidence,
-            metadata={},
-            analysis=proposal.entry.analysis,
-            vectors=proposal.entry.vectors,
-            supersedes=old.revision if isinstance(old, MemoryRecord) else None,
-            slot=slot,
-        ),
-        core.embedder.fingerprint,
-        core.analyzer.version,
     )
