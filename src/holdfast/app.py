@@ -28,6 +28,7 @@ from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, StoreExamination
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
+from holdfast.domain.tokens import Tokenizer, token_counter
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreUnusable
 from holdfast.ports import Clock, Curator, Embedder, Extractor, IdGenerator, Store, Transaction
 from holdfast.ports.observer import MetricsObserver
@@ -91,12 +92,14 @@ async def open_engine(
     providers: Providers | None = None,
     routed: bool = False,
     watcher: MetricsObserver | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> Engine:
     """Open or create the store at `location`, update its indexes in the background, and return its engine.
 
     `jobs` is the number of concurrent background jobs, `kinds` which kinds (default: all), `providers` those that
     bindings can name (default: all installed). If `routed`, the library's verbs go to the provider that their space is
-    bound to. With `embeds` (default: `work`), opening fails if an unnamed non-default embedder made the vectors.
+    bound to. `tokenizer` (default: the embedder's) counts tokens. With `embeds` (default: `work`), opening fails if an
+    unnamed non-default embedder made the vectors.
     """
     store, chosen = await _store_and_embedder(location, settings, embedder, embeds=work if embeds is None else embeds)
     crew: WorkerPool | None = None
@@ -124,10 +127,9 @@ async def open_engine(
         outsiders=IsolatedProviderRunner(installed),
         subscribers=HookRegistry(),
         watcher=watcher,
+        count_tokens=token_counter(tokenizer, chosen),
     )
-    kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(chosen, UnnamedEmbedder) else None)
-    handlers = {JobKind.DELIVER: Handler(_deliver, _record_failed_delivery)}
-    crew = WorkerPool(core, handlers, jobs=jobs, lease=timedelta(seconds=settings.job_lease_seconds), kinds=kinds)
+    crew = _make_worker_pool(core, settings, jobs, kinds)
     await _update_indexes(core)
     # A custom clock or id generator may not be thread-safe.
     sync_safe = clock is None and new_ids is None and all(getattr(part, "sync_safe", False) for part in (store, chosen))
@@ -135,6 +137,12 @@ async def open_engine(
     if work:
         engine.start_worker()
     return engine
+
+
+def _make_worker_pool(core: Core, settings: Settings, jobs: int, kinds: frozenset[JobKind] | None) -> WorkerPool:
+    kinds = kinds or (frozenset(JobKind) - EMBEDDING if isinstance(core.embedder, UnnamedEmbedder) else None)
+    handlers = {JobKind.DELIVER: Handler(_deliver, _record_failed_delivery)}
+    return WorkerPool(core, handlers, jobs=jobs, lease=timedelta(seconds=settings.job_lease_seconds), kinds=kinds)
 
 
 async def _update_indexes(core: Core) -> None:

@@ -14,6 +14,7 @@ from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
+from holdfast.domain.tokens import Tokenizer, is_tokenizer
 from holdfast.errors import InvalidInput
 from holdfast.library import AsyncMemory
 from holdfast.ports import Clock, Embedder, IdGenerator, Service
@@ -30,6 +31,7 @@ class Options(TypedDict, total=False):
     actor: Actor
     clock: Clock | None
     new_ids: IdGenerator | None
+    tokenizer: Tokenizer | None
     settings: Settings | None
     work: bool
     key: str | None
@@ -89,6 +91,7 @@ class Opening:
             weights=options.get("weights"),
             clock=options.get("clock"),
             new_ids=options.get("new_ids"),
+            tokenizer=options.get("tokenizer"),
             work=options.get("work", True),
         )
         return engine, options.get("actor", LOCAL_OPERATOR), options.get("space") or settings.space
@@ -139,6 +142,7 @@ _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "actor": ("an Actor", lambda given: isinstance(given, Actor)),
     "clock": ("a Clock", lambda given: _has_attributes(given, ("now",))),
     "new_ids": ("an IdGenerator", lambda given: _has_attributes(given, ("new",))),
+    "tokenizer": ("a function of a text, or an object with encode", is_tokenizer),
     "settings": ("Settings", lambda given: isinstance(given, Settings)),
     "work": ("True or False", lambda given: isinstance(given, bool)),
     "timeout_seconds": ("a number of seconds", lambda given: checked_seconds(given, "timeout_seconds") > 0),
@@ -146,7 +150,7 @@ _EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
 }
 # Client-only options; store-only options.
 _OF_CLIENTS = ("key", "timeout_seconds", "sending")
-_OF_STORES = ("embedder", "weights", "clock", "new_ids", "work", "actor")
+_OF_STORES = ("embedder", "weights", "clock", "new_ids", "tokenizer", "work", "actor")
 _NEVER_NONE = frozenset({"actor", "work"})
 
 
@@ -185,7 +189,9 @@ def open_async(location: str | os.PathLike[str] = "memory.db", **options: Unpack
 
     `location` is a path, ":memory:", or a "postgresql://" URL. `embedder` is "static" (the default: no key, no
     network), "onnx:<directory>", "openai:<model>", or an `Embedder` of your own. `weights` tune the ranking. `space` is
-    the tenant that calls work in, `actor` the caller. `work=False` leaves background work to other processes.
+    the tenant that calls work in, `actor` the caller. `tokenizer` counts the tokens of `recall`'s budget: a function of
+    a text, or an object with `encode`; without one, the embedder's own counts. `work=False` leaves background work to
+    other processes.
 
     For a server, `location` is its "http://" address and `key` a user's key or the operator's token. `timeout_seconds`
     limits each call. `sending(sent, total)` reports the bytes of a request as they are sent, from the sending thread.

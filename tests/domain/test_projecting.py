@@ -121,9 +121,8 @@ def test_each_line_is_a_record_or_a_heading_and_nothing_else(
     assert len(lines) == len(block.text.splitlines()) - 1
     assert first == LABEL
     expected = []
-    for name in SectionName:
-        within = block.lines_of(name)
-        expected += [HEADINGS[name], *(line.rendered for line in within)] if within else []
+    for name in dict.fromkeys(line.section for line in block.lines):
+        expected += [HEADINGS[name], *(line.rendered for line in block.lines_of(name))]
     assert lines == expected
     assert all(line.startswith("- [") or line in HEADINGS.values() for line in lines)
     texts = {hit.id: hit.text for hit in found} | {said.id: said.text for said in last}
@@ -181,14 +180,14 @@ def test_with_room_for_all_nothing_is_left_out_for_want_of_it(
 ) -> None:
     block = assemble_block(*state, 10**7, 10**7)
     assert not block.is_truncated
-    assert set(block.omitted) <= {OmissionReason.COVERED, OmissionReason.RECENT, OmissionReason.SOURCE_SHARE}
+    assert OmissionReason.BUDGET not in block.omitted
 
 
 def shown(block: MemoryBlock) -> list[str]:
     return block.text.splitlines()[1:]
 
 
-def test_sections_stand_in_a_fixed_order_and_records_within_them_best_first() -> None:
+def test_sections_and_their_records_are_in_the_order_of_relevance() -> None:
     found = [
         message(1, "I moved.", "Ana"),
         memory(2, "Deploy on Fridays never.", Plane.PROCEDURAL),
@@ -197,13 +196,13 @@ def test_sections_stand_in_a_fixed_order_and_records_within_them_best_first() ->
     ]
     block = assemble_block(found, [recent(9, "Where do I live?")], 4_000, 4_000)
     assert shown(block) == [
+        "## Said earlier in this conversation",
+        "- [said by Ana, 2026-03-01] I moved.",
+        "## Procedures",
+        "- [memory, 2026-03-01] Deploy on Fridays never.",
         "## Memories",
         "- [memory, 2026-03-01] Ana lives in Lisbon.",
         "- [memory, 2026-03-01] Ana has a cat.",
-        "## Procedures",
-        "- [memory, 2026-03-01] Deploy on Fridays never.",
-        "## Said earlier in this conversation",
-        "- [said by Ana, 2026-03-01] I moved.",
         "## Last messages of this conversation",
         "- [user] Where do I live?",
     ]

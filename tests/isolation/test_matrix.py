@@ -205,7 +205,7 @@ Case = Callable[[AsyncMemory, dict[str, str], str], Awaitable[Any]]
 CASES: dict[str, Case] = {
     "search": lambda memory, where, _: memory.search(QUERY, top_k=1_000, planes=ALL_PLANES, **where),
     "explain": lambda memory, where, record: memory.explain(QUERY, record_id=record, top_k=3, **where),
-    "recall": lambda memory, where, _: memory.recall(QUERY, limit=500, budget_chars=1_000_000, **where),
+    "recall": lambda memory, where, _: memory.recall(QUERY, top_k=500, min_score=0, budget_chars=1_000_000, **where),
     "get": lambda memory, where, record: memory.get(record, **where),
     "list": lambda memory, where, _: memory.list(limit=5, **where),
     "browse": lambda memory, where, _: memory.browse(limit=1_000, **where),

@@ -1,22 +1,148 @@
-"""`recall`: search with policy. Memories first, no duplicates, nothing quarantined, a limited share per source, all
-as data in one labelled message within its budget."""
+"""`recall`: search with policy. In the order of relevance, without repetition, nothing quarantined, a limited share per
+source, all as data in one labelled message within its budget."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast import HitKind, Memory
+import holdfast
+from holdfast import HitKind, Memory, Recall
 from holdfast.domain.reference_message import LABEL
+from holdfast.errors import InvalidInput
+from holdfast.search.embedders.static import StaticEmbedder
 
 
-def test_memories_come_first_and_the_evidence_they_carry_is_not_repeated(memory: Memory) -> None:
-    said = memory.add(["I moved to Lisbon.", "Lisbon is sunny."], subject="ana").message_ids
-    memory.remember("Ana lives in Lisbon.", evidence=[str(said[0])], subject="ana")
-    recalled = memory.recall("Lisbon", subject="ana")
-    assert [hit.text for hit in recalled.hits] == ["Ana lives in Lisbon.", "Lisbon is sunny."]
+def texts_of(recalled: Recall) -> list[str]:
+    return [hit.text for hit in recalled.hits]
+
+
+def test_a_memory_replaces_the_message_it_was_learned_from_in_its_place(memory: Memory) -> None:
+    said = memory.add(["Lisbon is sunny.", "I moved to Lisbon in May."], subject="ana").message_ids
+    memory.remember("Ana lives in Lisbon since May.", evidence=[str(said[1])], subject="ana")
+    recalled = memory.recall("When did Ana move to Lisbon?", subject="ana", min_score=0)
+    assert texts_of(recalled) == ["Ana lives in Lisbon since May.", "Lisbon is sunny."]
     assert recalled.omitted == {"covered_by_memory": 1}
+
+
+def test_a_memory_does_not_outrank_a_better_match(memory: Memory) -> None:
+    for note in ("The office has a new coffee machine.", "The meeting room is booked on Mondays.", "Ben likes tea."):
+        memory.remember(note, subject="ana")
+    memory.add("We ship on 12 May.", subject="ana")
+    assert texts_of(memory.recall("When do we ship?", subject="ana"))[0] == "We ship on 12 May."
+    short = memory.recall("When do we ship?", subject="ana", budget_chars=130)
+    assert texts_of(short) == ["We ship on 12 May."]
+
+
+def test_a_corrected_memory_replaces_the_messages_of_all_its_revisions(memory: Memory) -> None:
+    said = memory.add(["We ship on 12 May.", "We ship on 14 May."], subject="ana").message_ids
+    shipping = memory.remember("The team ships on 12 May.", evidence=[str(said[0])], subject="ana")
+    memory.correct(shipping.id, "The team ships on 14 May.", evidence=[str(said[1])])
+    memory.correct(shipping.id, "The team ships on 15 May.", evidence=[])
+    recalled = memory.recall("When do we ship?", subject="ana", min_score=0)
+    assert texts_of(recalled) == ["The team ships on 15 May."]
+
+
+def test_repetitions_echoes_and_small_talk_take_no_place(memory: Memory) -> None:
+    memory.add(
+        [
+            *(
+                {"sender": "Ana", "text": text}
+                for text in ("I moved to Lisbon last week.", "I moved to Lisbon last week!")
+            ),
+            {"sender": "Ana", "text": "Again: I moved to Lisbon last week."},
+            {"sender": "bot", "role": "assistant", "text": "So you moved to Lisbon last week! How is it?"},
+            {"sender": "Ana", "text": "Got it, thanks!"},
+            {"sender": "Ana", "text": "haha"},
+        ],
+        subject="ana",
+    )
+    recalled = memory.recall("Where did Ana move last week?", subject="ana", min_score=0)
+    assert len(recalled.hits) == 1
+    assert recalled.hits[0].sender == "Ana"
+    assert recalled.omitted["repeated"] == 3
+
+
+def test_what_differs_in_a_number_a_name_or_a_negation_is_no_repetition(memory: Memory) -> None:
+    different = [
+        "The dentist is on 3 May.",
+        "The dentist is on 5 May.",
+        "The dentist is not on 5 May.",
+        "The flight goes from Porto to Rome.",
+        "The flight goes from Rome to Porto.",
+    ]
+    memory.add(different, subject="ana")
+    assert sorted(texts_of(memory.recall("dentist flight", subject="ana", min_score=0))) == sorted(different)
+
+
+def test_a_budget_in_tokens_is_never_exceeded(tmp_path: Path, static_embedder: StaticEmbedder) -> None:
+    with holdfast.open(tmp_path / "m.db", embedder=static_embedder) as memory:
+        memory.add([f"The vault code was {number}, and so on." for number in range(9)])
+        for budget in (1, 20, 60, 200, 10_000):
+            recalled = memory.recall("vault code", budget_tokens=budget, min_score=0)
+            assert static_embedder.count_tokens(recalled.message) <= budget
+            assert bool(recalled.hits) is (budget >= 60)
+            assert recalled.reason == (None if recalled.hits else "the budget is too small for any record")
+        assert len(recalled.hits) == 8
+        both = memory.recall("vault code", budget_tokens=10_000, budget_chars=200, min_score=0)
+        assert 0 < len(both.message) <= 200
+
+
+def test_a_budget_in_tokens_needs_a_tokenizer(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="has no tokenizer; open the memory with a tokenizer, or use budget_chars"):
+        memory.recall("vault code", budget_tokens=100)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"min_score": 1.5}, "min_score"),
+        ({"min_score": -0.1}, "min_score"),
+        ({"min_score": float("nan")}, "min_score"),
+        ({"budget_chars": 0}, "budget_chars"),
+        ({"budget_tokens": 0}, "budget_tokens"),
+        ({"budget_tokens": 1.5}, "budget_tokens"),
+        ({"top_k": 0}, "top_k"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_by_name(memory: Memory, wrong: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        memory.recall("vault code", **wrong)
+    assert refused.value.field == field
+
+
+class Encoding:
+    ids = (1, 2, 3)
+
+
+class Encoder:
+    def encode(self, text: str) -> Encoding:
+        return Encoding()
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "shown"), [(len, True), (str.split, True), (Encoder(), True), (lambda text: 10**9, False)]
+)
+def test_a_tokenizer_of_ones_own_counts(tmp_path: Path, tokenizer: Any, shown: bool) -> None:
+    with holdfast.open(tmp_path / "m.db", tokenizer=tokenizer) as memory:
+        memory.add("The vault code is blue.")
+        recalled = memory.recall("vault code", budget_tokens=200)
+        assert bool(recalled.hits) is shown
+
+
+@pytest.mark.parametrize("tokenizer", [lambda text: 1 / 0, lambda text: None, lambda text: -1, lambda text: True])
+def test_a_tokenizer_that_fails_is_named(tmp_path: Path, tokenizer: Any) -> None:
+    with holdfast.open(tmp_path / "m.db", tokenizer=tokenizer) as memory:
+        memory.add("The vault code is blue.")
+        with pytest.raises(InvalidInput, match="tokenizer: "):
+            memory.recall("vault code", budget_tokens=200)
+        assert memory.recall("vault code").hits
+    with pytest.raises(InvalidInput, match="tokenizer: expected a function"):
+        holdfast.open(tmp_path / "n.db", tokenizer="gpt-5")  # type: ignore[arg-type]
 
 
 def test_evidence_is_not_repeated_even_where_its_memory_came_late(memory: Memory) -> None:
@@ -25,7 +151,7 @@ def test_evidence_is_not_repeated_even_where_its_memory_came_late(memory: Memory
         memory.add(f"Vault code vault code {number}.", source="web")
     said = str(memory.add("The vault code is blue.").message_ids[0])
     memory.remember("About a vault: blue, it seems, by what was heard.", evidence=[said])
-    recalled = memory.recall("vault code", limit=4)
+    recalled = memory.recall("vault code", top_k=4)
     shown = [hit.id for hit in recalled.hits]
     carried = {link.message_id for hit in recalled.hits if hit.kind is HitKind.MEMORY for link in hit.evidence}
     assert carried
@@ -54,7 +180,7 @@ def test_one_source_fills_at_most_its_share(memory: Memory, limit: int) -> None:
     for number in range(12):
         memory.remember(f"The vault code is {number}.", source="webhook:eve")
     memory.remember("The vault code is kept by Ana.")
-    recalled = memory.recall("the vault code is", limit=limit)
+    recalled = memory.recall("the vault code is", top_k=limit)
     from_eve = [hit for hit in recalled.hits if hit.source == "webhook:eve"]
     assert len(from_eve) <= max(1, limit // 2)
     assert len(recalled.hits) <= limit
@@ -62,7 +188,7 @@ def test_one_source_fills_at_most_its_share(memory: Memory, limit: int) -> None:
 
 def test_the_users_own_turns_are_never_capped(memory: Memory) -> None:
     memory.add([f"The vault code was {number}." for number in range(12)], subject="ana")
-    assert len(memory.recall("vault code", subject="ana", limit=8).hits) == 8
+    assert len(memory.recall("vault code", subject="ana", top_k=8).hits) == 8
 
 
 def test_the_message_is_labelled_and_has_a_line_per_hit(memory: Memory) -> None:
@@ -132,7 +258,7 @@ def test_any_text_gives_one_line_per_hit_within_the_budget(memory: Memory, texts
     texts = [f"vault {text}" for text in texts]
     if texts:
         memory.add(texts, conversation="drawn")
-    recalled = memory.recall("vault", limit=4, budget_chars=budget)
+    recalled = memory.recall("vault", top_k=4, budget_chars=budget)
     assert len(recalled.message) <= budget
     if recalled.message:
         assert len(recalled.message.splitlines()) == 1 + len(recalled.hits)

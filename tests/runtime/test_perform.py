@@ -56,7 +56,7 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.ADD: (lambda it: it.memory.add(["One.", "Two."]), 2),
     Action.FLUSH: (lambda it: it.memory.flush(subject="ana"), 1),
     Action.SEARCH: (lambda it: it.memory.search("cat", top_k=1), 1),
-    Action.RECALL: (lambda it: it.memory.recall("cat", limit=1), 1),
+    Action.RECALL: (lambda it: it.memory.recall("cat", top_k=1), 1),
     Action.EXPLAIN: (lambda it: it.memory.explain("cat", top_k=1), 1),
     Action.GET: (lambda it: it.memory.get(it.record), 1),
     Action.LIST: (lambda it: it.memory.list(limit=2), 2),

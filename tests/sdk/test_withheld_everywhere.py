@@ -341,7 +341,7 @@ class Life:
     ) -> None:
         memory, who = self.memory(owner)
         check(closed, "search", repr(await memory.search(QUERY, top_k=200, **who)))
-        for each in (await memory.browse(limit=1000, **who), await memory.recall(QUERY, limit=200, **who)):
+        for each in (await memory.browse(limit=1000, **who), await memory.recall(QUERY, top_k=200, min_score=0, **who)):
             check(closed, type(each).__name__, repr(each))
         check(closed, "explain", repr(await memory.explain(QUERY, top_k=200, **who)))
         check(

@@ -28,7 +28,7 @@ from holdfast.domain.contract import RecordHandle, Snippet
 from holdfast.domain.hydration import preamble
 from holdfast.domain.lookalikes import looks_like_role
 from holdfast.domain.projection_block import assemble_block
-from holdfast.domain.reference_message import LABEL, reference_message
+from holdfast.domain.reference_message import LABEL, Budget, reference_message
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
@@ -152,7 +152,7 @@ def lines_of(text: str, sender: str | None = "Zoe", role: Role = Role.USER) -> d
     snippet = Snippet(RecordHandle("local", "r1"), text, recorded_at=AT, sender=sender, role=role, said_at=AT)
     block = assemble_block([found], [], 100_000, 100_000)
     shown = {
-        "recall": reference_message([found], 100_000)[1],
+        "recall": reference_message([found], Budget(100_000))[1],
         "hydrate": preamble((snippet,), 20_000)[1],
         "project": block.text,
     }
@@ -162,8 +162,8 @@ def lines_of(text: str, sender: str | None = "Zoe", role: Role = Role.USER) -> d
 
 @given(st.text(min_size=1).filter(lambda text: one_line(text) != ""), st.none() | st.text(max_size=60))
 def test_all_surfaces_show_the_same_line_with_nothing_hidden(text: str, sender: str | None) -> None:
-    text = text[:60]
-    lines = lines_of(text or "x", sender)
+    text = f"Vault {text}"[:60]
+    lines = lines_of(text, sender)
     assert len(set(lines.values())) == 1 or not one_line(text)
     assert not any(has_hidden(line) for line in lines.values())
 
@@ -195,13 +195,18 @@ def test_no_sender_looks_like_a_role_that_it_does_not_have(role: str) -> None:
     "name", ["Ana", "O'Toole", "Al", "bot", "Zoë", "Юлия", "ana@example.com", "می‌نا", "Ben (work)"]
 )
 def test_an_ordinary_sender_is_shown_as_it_is(name: str) -> None:
-    assert set(lines_of("Hello.", name).values()) == {f"[said by {name}, 2026-03-01] Hello."}
+    assert set(lines_of("I like tea.", name).values()) == {f"[said by {name}, 2026-03-01] I like tea."}
 
 
 def test_a_role_is_shown_for_whoever_has_it() -> None:
     for role in Role:
-        assert lines_of("Done.", role.value, role)["recall"] == f"[said by {role}, 2026-03-01] Done."
-        assert lines_of("Done.", None, role)["hydrate"] == f"[said by {role}, 2026-03-01] Done."
+        assert (
+            lines_of("The ferry is blue.", role.value, role)["recall"]
+            == f"[said by {role}, 2026-03-01] The ferry is blue."
+        )
+        assert (
+            lines_of("The ferry is blue.", None, role)["hydrate"] == f"[said by {role}, 2026-03-01] The ferry is blue."
+        )
 
 
 def test_a_store_recalls_and_hydrates_the_same_lines_and_keeps_its_text(memory: Memory) -> None:

@@ -17,6 +17,8 @@ from holdfast.agent.config import MemoryGatewayConfig
 from holdfast.agent.texts import encodable, shorten
 from holdfast.client.gateway import Category, ChatMessage, GatewayClient, GatewayError, GatewayHit
 from holdfast.domain.checks import MAX_QUERY_CHARS
+from holdfast.domain.memory import Trust
+from holdfast.domain.recall_policy import RecallItem, belief_rank, select_records
 from holdfast.domain.reference_message import bracket, record_line, shown_name
 from holdfast.domain.scope import check_part
 from holdfast.domain.times import to_micros
@@ -35,6 +37,8 @@ MAX_REFERENCE_CHARS = 8_000
 _MAX_RESULT_CHARS = 2_000
 _MAX_NAME_CHARS = 300
 _LEFT_OUT_CHARS = 60
+_POLICY_FIELDS = ("role", "sender_id", "trust")
+_TRUSTS = {trust.name.lower(): trust for trust in Trust}
 _FAILURES = (GatewayError, InvalidInput, StoreClosed)
 
 RECALL_SUCCEEDED: Final = "memory_gateway_recall_succeeded"
@@ -115,7 +119,9 @@ class MemoryGatewayService:
             )
         except _FAILURES as error:
             return GatewayRecallOutcome(False, (), "", AuditEvent(RECALL_FAILED, _failure("search", error)))
-        items = tuple(item for item in map(self._item, hits) if one_line(item.text or ""))
+        texts = [hit for hit in hits if one_line(hit.text or "")]
+        chosen = select_records([_recall_item(hit, place) for place, hit in enumerate(texts)], max(1, len(texts)))
+        items = tuple(map(self._item, chosen.records))
         event = AuditEvent(RECALL_SUCCEEDED, {"scopes": list(scopes), "results": len(items)})
         return GatewayRecallOutcome(True, items, reference_message(items), event)
 
@@ -190,6 +196,30 @@ class MemoryGatewayService:
         if text is None:
             return None
         return shorten(encodable(text).strip().replace(self._config.user_key.revealed(), "***"), most)
+
+
+def _recall_item(hit: GatewayHit, place: int) -> RecallItem[GatewayHit]:
+    """Read what the policy of `recall` needs. Another gateway may send none of it: then every result is shown once."""
+    raw = hit.raw
+    role, sender, trust = (text if isinstance(text := raw.get(name), str) else None for name in _POLICY_FIELDS)
+    links = raw.get("evidence")
+    evidence = frozenset(link for link in links if isinstance(link, str)) if isinstance(links, list) else frozenset()
+    revision = raw.get("revision")
+    is_memory = raw.get("kind") == "memory"
+    return RecallItem(
+        record=hit,
+        id=hit.id or f"#{place}",
+        text=hit.text or "",
+        score=hit.score,
+        is_relevant=raw.get("relevant") is not False,
+        is_memory=is_memory,
+        is_assistants=role not in (None, "user"),
+        source=hit.resource_uri,
+        speaker=sender,
+        evidence=evidence if is_memory else frozenset(),
+        revised=isinstance(revision, int) and revision > 1,
+        rank=belief_rank(role, _TRUSTS.get(trust or ""), from_source=hit.resource_uri is not None),
+    )
 
 
 def reference_message(items: Sequence[RecalledItem]) -> str:

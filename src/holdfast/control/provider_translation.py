@@ -43,7 +43,7 @@ from holdfast.domain.contract_records import plane_of, to_hit, to_memory
 from holdfast.domain.forgetting import ForgetReceipt
 from holdfast.domain.ids import MessageId, OperationId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane
-from holdfast.domain.reference_message import reference_message
+from holdfast.domain.recall_policy import select_hits
 from holdfast.domain.results import Added, Hit, Page, Recall, RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Draft
@@ -53,7 +53,7 @@ from holdfast.runtime.add import Add
 from holdfast.runtime.cursors import decode_cursor, encode_cursor
 from holdfast.runtime.forget import Forget
 from holdfast.runtime.lookup import Get, List
-from holdfast.runtime.recall import RecallMemory, choose_hits
+from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.search import Search
 
@@ -187,12 +187,14 @@ class SearchTranslation(_QueryTranslation[Search]):
 class RecallTranslation(_QueryTranslation[RecallMemory]):
     intent = Intent.AGENT_PREAMBLE
 
+    def unsupported_reason(self) -> str | None:
+        if self.verb.budget_tokens is not None:
+            return "budget_tokens is not supported there"
+        return super().unsupported_reason()
+
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
-        chosen, omitted = choose_hits(self.hits(found), self.verb.options.top_k)
-        shown, message = reference_message(chosen, self.verb.budget_chars)
-        if len(shown) < len(chosen):
-            omitted["budget"] = len(chosen) - len(shown)
-        return Recall(tuple(shown), message, omitted)
+        chosen = select_hits(self.hits(found), self.verb.options.top_k)
+        return self.verb.to_recall(chosen, None, "the provider found nothing that bears on the query")
 
 
 class GetTranslation(Translation[Get, Snippet | None]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.domain.contract import Snippet
+from holdfast.domain.recall_policy import RecallItem, belief_rank, select_records
 from holdfast.domain.reference_message import LABEL, bracket, record_line, speaker
 from holdfast.domain.visible_text import one_line
 
@@ -20,10 +21,12 @@ _ELLIPSIS = "…"
 
 
 def preamble(snippets: Sequence[Snippet], max_chars: int) -> tuple[tuple[Snippet, ...], str]:
-    """Return the first snippets that fit, and the preamble; an empty one if there are none.
+    """Return the snippets to show, and the preamble; an empty one if there are none.
 
-    Each text is kept on one line, so it cannot imitate another line or a heading.
+    They are chosen as in `recall`, and the budget drops the least relevant first. Each text is kept on one line, so it
+    cannot imitate another line or a heading.
     """
+    snippets = select_records([_item(snippet) for snippet in snippets], len(snippets)).records
     shown: list[Snippet] = []
     lines = [LABEL]
     room = max_chars - len(LABEL)
@@ -39,6 +42,19 @@ def preamble(snippets: Sequence[Snippet], max_chars: int) -> tuple[tuple[Snippet
         shown.append(snippet)
         room -= len(line) + 1
     return tuple(shown), "\n".join(lines) if shown else ""
+
+
+def _item(snippet: Snippet) -> RecallItem[Snippet]:
+    return RecallItem(
+        record=snippet,
+        id=snippet.handle.record_id,
+        text=snippet.summary or snippet.text,
+        score=snippet.score,
+        is_memory=snippet.role is None,
+        is_assistants=snippet.role not in (None, "user"),
+        speaker=snippet.sender,
+        rank=belief_rank(snippet.role, None, from_source=False),
+    )
 
 
 def _origin(snippet: Snippet) -> str:

@@ -7,15 +7,19 @@ another line or a heading. A shortened record is marked, and the audit has the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from itertools import groupby
+from operator import attrgetter
+from types import MappingProxyType
 
 from holdfast.domain.capabilities import Capability, Gate
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import Admission, ModeInput
 from holdfast.domain.memory import GUARDED_PLANES, Plane
+from holdfast.domain.recall_policy import select_hits
 from holdfast.domain.reference_message import LABEL, origin, record_line
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.transcript import Role
@@ -33,7 +37,7 @@ _RECENT_SHARE = 3
 
 
 class SectionName(StrEnum):
-    """The sections of a block, in order."""
+    """The sections of a block."""
 
     MEMORIES = "memories"
     PROCEDURES = "procedures"
@@ -82,6 +86,10 @@ class OmissionReason(StrEnum):
     BUDGET = "budget"
     SOURCE_SHARE = "source_share"
     COVERED = "covered_by_memory"
+    BY_MESSAGE = "covered_by_message"
+    FLOOR = "below_floor"
+    SMALL_TALK = "small_talk"
+    REPEATED = "repeated"
     RECENT = "among_the_last_messages"
 
 
@@ -210,18 +218,23 @@ class MemoryBlock:
 
 
 def assemble_block(
-    found: Sequence[Hit], recent: Sequence[RecentMessage], source_chars: int, render_chars: int
+    found: Sequence[Hit],
+    recent: Sequence[RecentMessage],
+    source_chars: int,
+    render_chars: int,
+    earlier_evidence: Mapping[str, Iterable[str]] = MappingProxyType({}),
 ) -> MemoryBlock:
     """Assemble a block of at most `render_chars` from at most `source_chars` of text.
 
     `found` is best first, `recent` oldest first. The last messages get up to a third of the room, the records the
-    rest, and then the messages what the records left.
+    rest, and then the messages what the records left. Records are chosen as in `recall`; sections and their lines are
+    in the order of relevance.
     """
     room = _BlockBudget(max(0, render_chars - len(LABEL)), source_chars)
     lately = _recent_lines(recent, _BlockBudget(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
-    fill = _fill_until_stable(found, room.without(lately), {line.id for line in lately})
+    fill = _fill(found, room.without(lately), {line.id for line in lately}, earlier_evidence)
     lately = _recent_lines(recent, room.without(fill.lines), shown={line.id for line in fill.lines})
-    lines = [line for name in SectionName for line in (*fill.lines, *lately) if line.section is name]
+    lines = _by_section((*fill.lines, *lately))
     omitted = fill.omitted
     full = OmissionReason.BUDGET in omitted
     included = {line.id for line in lines}
@@ -286,32 +299,25 @@ class _Fill:
         self.missed.setdefault(source_of(hit), why)
 
 
-def _fill_until_stable(found: Sequence[Hit], room: _BlockBudget, recent: set[str]) -> _Fill:
-    """Fill until no shown message is evidence of a shown memory. Removing one makes room, maybe for another memory."""
-    covered: set[str] = set()
-    while True:
-        fill = _fill_once(found, room, recent, covered)
-        memories = (line.hit for line in fill.lines if line.hit is not None and line.hit.kind is HitKind.MEMORY)
-        carried = {link.message_id for hit in memories for link in hit.evidence}
-        if carried <= covered:
-            return fill
-        covered |= carried
-
-
-def _fill_once(found: Sequence[Hit], room: _BlockBudget, recent: set[str], covered: set[str]) -> _Fill:
+def _fill(
+    found: Sequence[Hit], room: _BlockBudget, recent: set[str], earlier_evidence: Mapping[str, Iterable[str]]
+) -> _Fill:
     fill = _Fill()
+    others: list[Hit] = []
+    for hit in found:
+        if hit.kind is HitKind.MESSAGE and hit.id in recent:
+            fill.leave_out(hit, OmissionReason.RECENT)
+        else:
+            others.append(hit)
+    # One source is limited by characters below.
+    chosen = select_hits(others, len(others), max_source_share=1, earlier_evidence=earlier_evidence)
+    for hit, why in chosen.left_out:
+        fill.leave_out(hit, OmissionReason(why.value))
     by_source, opened = Counter[str](), set[SectionName]()
     # A single record cannot crowd out others.
     widest = room.render // _RECORD_SHARE if len(found) > 1 else room.render
     share = room.render // _SOURCE_SHARE
-    for hit in found:
-        is_message = hit.kind is HitKind.MESSAGE
-        if is_message and hit.id in recent:
-            fill.leave_out(hit, OmissionReason.RECENT)
-            continue
-        if is_message and hit.id in covered:
-            fill.leave_out(hit, OmissionReason.COVERED)
-            continue
+    for hit in chosen.records:
         section = _section_of(hit)
         heading = 0 if section in opened else _heading_chars(section)
         line = _line_of(hit, section, min(widest, room.render - heading), room.source)
@@ -352,6 +358,12 @@ def _recent_lines(
         if line.cut:
             break
     return lines[::-1]
+
+
+def _by_section(lines: Sequence[BlockLine]) -> list[BlockLine]:
+    """Sort into sections, in the order of their best records; the last messages come last."""
+    order = {line.section: None for line in lines}
+    return [line for section in order for line in lines if line.section is section]
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
@@ -400,8 +412,6 @@ def _render_lines(lines: Sequence[BlockLine]) -> str:
     if not lines:
         return ""
     parts = [LABEL]
-    for name in SectionName:
-        within = [line.rendered for line in lines if line.section is name]
-        if within:
-            parts += [HEADINGS[name], *within]
+    for name, within in groupby(lines, key=attrgetter("section")):
+        parts += [HEADINGS[name], *(line.rendered for line in within)]
     return "\n".join(parts)

@@ -65,7 +65,10 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message or memory that matches, with its score and evidence."""
+    """A message or memory that matches, with its score and evidence.
+
+    `relevant` is whether its score reaches the floor of `recall`: False for a record that does not bear on the query.
+    """
 
     id: str
     kind: HitKind
@@ -86,6 +89,7 @@ class Hit:
     source: str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     components: tuple[Component, ...] = ()
+    relevant: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +142,15 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Memory for a model: `message` is one labelled reference message, empty if nothing was found."""
+    """Memory for a model: `message` is one labelled reference message, and `hits` are its lines, the best first.
+
+    If nothing bears on the query, both are empty and `reason` says why. `omitted` counts what was left out.
+    """
 
     hits: tuple[Hit, ...]
     message: str
     omitted: dict[str, int] = field(default_factory=dict)
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

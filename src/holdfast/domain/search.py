@@ -114,7 +114,8 @@ class RankedCandidates:
     candidate; `why_absent` is the reason why it could not be returned, whatever its rank.
 
     `ways` are the search methods of the partitions. If one was approximate, an explanation has `recall`: the share of
-    the best that an exact search would have found too; None if not measured.
+    the best that an exact search would have found too; None if not measured. `floor` is the least score of a record
+    that bears on the query.
     """
 
     best: Sequence[ScoredCandidate]
@@ -124,6 +125,7 @@ class RankedCandidates:
     why_absent: str | None = None
     ways: tuple[Way, ...] = ()
     recall: float | None = None
+    floor: float = 0.0
 
 
 class VectorBlock(NamedTuple):

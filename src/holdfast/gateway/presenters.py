@@ -24,7 +24,7 @@ def result(hit: Hit, scopes: Collection[ScopeName], conversation: str | None) ->
         **_origin(hit),
         "score": hit.score,
         "source_scope": _source_scope(hit, scopes, conversation),
-        "raw": _raw(hit),
+        "raw": {**_raw(hit), "relevant": hit.relevant},
     }
 
 

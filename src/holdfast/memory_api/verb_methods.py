@@ -277,7 +277,7 @@ class MemoryMethods(MemoryCalls):
         self,
         query: str,
         *,
-        limit: int = 8,
+        top_k: int = 8,
         planes: Texts | None = None,
         sender: str | None = None,
         role: Role | str | None = None,
@@ -290,7 +290,8 @@ class MemoryMethods(MemoryCalls):
         method: Method | str = Method.HYBRID,
         radius: float | None = None,
         condition: Condition | None = None,
-        budget_chars: int = 4000,
+        budget_chars: int | None = None,
+        budget_tokens: int | None = None,
         agent: str | None = None,
         subject: str | None = None,
         project: str | None = None,
@@ -302,10 +303,13 @@ class MemoryMethods(MemoryCalls):
         channel: str | None = None,
         space: str | None = None,
     ) -> Recall:
-        """Select what to show a model within a budget: memories first, and messages where no memory covers them.
+        """Select what to show a model within a budget: what bears on the query, best first, each thing once.
+
+        If nothing bears on the query, the message is empty. `min_score` replaces the floor below which that is so; 0
+        switches it off.
 
         query: A question, or some words.
-        limit: At most N results.
+        top_k: At most N results.
         planes: Memories of these planes, such as long_term.
         sender: Messages of this sender.
         role: Messages of this role.
@@ -318,7 +322,8 @@ class MemoryMethods(MemoryCalls):
         method: hybrid, keyword (by words alone) or vector (by meaning alone).
         radius: The minimum similarity of meaning, 0 to 1.
         condition: Records that meet a condition.
-        budget_chars: The size of the message, in characters.
+        budget_chars: The size of the message in characters; 4,000 without any budget.
+        budget_tokens: The size of the message in tokens of the embedder, or of a given tokenizer.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -327,7 +332,7 @@ class MemoryMethods(MemoryCalls):
                 scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
                 query=query,
                 options=SearchOptions(
-                    top_k=limit,
+                    top_k=top_k,
                     planes=None if planes is None else planes_from(planes),
                     sender=sender,
                     role=optional_parse_enum(Role, role, "role"),
@@ -342,6 +347,7 @@ class MemoryMethods(MemoryCalls):
                     condition=condition,
                 ),
                 budget_chars=budget_chars,
+                budget_tokens=budget_tokens,
             ),
         )
 

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import GROUP, whole_number
-from holdfast.domain.checks import checked_whole
-from holdfast.domain.reference_message import reference_message
-from holdfast.domain.results import Hit, HitKind, Recall
+from holdfast.domain.checks import checked_real, checked_whole
+from holdfast.domain.ids import MessageId
+from holdfast.domain.recall_policy import Omission, Selection, is_learned, select_hits
+from holdfast.domain.reference_message import Budget, reference_message
+from holdfast.domain.results import Hit, Recall
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import MAX_TOP_K, Query
-from holdfast.ports import Reader, SearchOptions
+from holdfast.errors import InvalidInput
+from holdfast.ports import RankedCandidates, Reader, SearchOptions
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import PreparedQuery, QueryRead, check_query, prepare_query, to_hits
 
-# Maximum share of the results that may come from one source (a resource, a webhook, an import).
-MAX_SOURCE_SHARE = 0.5
+DEFAULT_CHARS = 4_000
+# Records that say the same share a place, so more are considered than there are places.
 _CANDIDATES_PER_PLACE = 4
-_MAX_BUDGET_CHARS = 10_000_000
+_MAX_BUDGET = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
-    """Select what to show a model within a budget: memories first, and messages where no memory covers them."""
+    """Select what to show a model within a budget: what bears on the query, best first, each thing once.
+
+    If nothing bears on the query, the message is empty. `min_score` replaces the floor below which that is so; 0
+    switches it off.
+    """
 
     action: ClassVar[Action] = Action.RECALL
     scope: Scope
     query: Query
     options: Annotated[SearchOptions, GROUP]
-    budget_chars: Annotated[int, whole_number(1, _MAX_BUDGET_CHARS), "The size of the message, in characters."] = 4_000
+    budget_chars: Annotated[
+        int | None, whole_number(1, _MAX_BUDGET), "The size of the message in characters; 4,000 without any budget."
+    ] = None
+    budget_tokens: Annotated[
+        int | None,
+        whole_number(1, _MAX_BUDGET),
+        "The size of the message in tokens of the embedder, or of a given tokenizer.",
+    ] = None
 
     def __post_init__(self) -> None:
-        check_query(self.query, self.options, places="limit")
-        checked_whole(self.budget_chars, "budget_chars", 1, _MAX_BUDGET_CHARS)
+        check_query(self.query, self.options)
+        if self.options.min_score is not None:
+            checked_real(self.options.min_score, "min_score", 0, 1)
+        for name in ("budget_chars", "budget_tokens"):
+            if (budget := getattr(self, name)) is not None:
+                checked_whole(budget, name, 1, _MAX_BUDGET)
 
     async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+        if self.budget_tokens is not None and core.count_tokens is None:
+            raise InvalidInput(
+                "budget_tokens", "this embedder has no tokenizer; open the memory with a tokenizer, or use budget_chars"
+            )
         return await prepare_query(core, grant, self.query, self.options)
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> Recall:
@@ -46,45 +68,59 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
         # Quarantined records are never recalled, whatever the options say.
         # Only facts valid at the time of the query are recalled, unless it names another time.
         valid_at = self.options.valid_at or self.options.as_of or prepared.now
-        options = replace(self.options, top_k=candidates, quarantined=False, valid_at=valid_at)
+        options = replace(self.options, top_k=candidates, quarantined=False, valid_at=valid_at, min_score=None)
         ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, options)
-        chosen, omitted = choose_hits(to_hits(reader, ranked.best), self.options.top_k)
-        shown, message = reference_message(chosen, self.budget_chars)
-        if len(shown) < len(chosen):
-            omitted["budget"] = len(chosen) - len(shown)
-        return Recall(tuple(shown), message, omitted)
+        floor = ranked.floor if self.options.min_score is None else self.options.min_score
+        # Scores never rise along the ranking: the texts of those below the floor are not read.
+        relevant = sum(scored.score >= floor for scored in ranked.best)
+        chosen = select_loaded(reader, to_hits(reader, ranked, places=slice(relevant)), self.options.top_k, floor)
+        below = {Omission.FLOOR.value: len(ranked.best) - relevant} if relevant < len(ranked.best) else {}
+        return self.to_recall(chosen, prepared.core.count_tokens, nothing_reason(ranked, floor), below)
+
+    def to_recall(
+        self,
+        chosen: Selection[Hit],
+        count_tokens: Callable[[str], int] | None,
+        reason: str,
+        omitted: Mapping[str, int] = MappingProxyType({}),
+    ) -> Recall:
+        """Render the chosen hits within the budget. `reason` says why there are none, if there are none."""
+        chars = DEFAULT_CHARS if self.budget_chars is self.budget_tokens is None else self.budget_chars
+        budget = Budget(chars, self.budget_tokens, count_tokens)
+        shown, message = reference_message(chosen.records, budget)
+        omitted = {**omitted, **chosen.omitted}
+        if len(shown) < len(chosen.records):
+            omitted[Omission.BUDGET] = len(chosen.records) - len(shown)
+            reason = "the budget is too small for any record"
+        return Recall(tuple(shown), message, omitted, None if shown else reason)
 
     def record_count(self, result: Recall) -> int:
         return len(result.hits)
 
 
-def choose_hits(ranked: Sequence[Hit], places: int) -> tuple[list[Hit], dict[str, int]]:
-    """Choose the best hits by score; order memories first, then messages that are evidence of no chosen memory."""
-    covered: set[str] = set()
-    while True:
-        chosen, omitted = _choose_by_score(ranked, places, covered)
-        carried = {link.message_id for hit in chosen if hit.kind is HitKind.MEMORY for link in hit.evidence}
-        # Removing a message makes room, perhaps for a memory whose evidence is also chosen: repeat until stable.
-        if carried <= covered:
-            chosen.sort(key=lambda hit: hit.kind is not HitKind.MEMORY)
-            return chosen, dict(omitted)
-        covered |= carried
+def select_loaded(reader: Reader, hits: Sequence[Hit], limit: int, floor: float | None = None) -> Selection[Hit]:
+    """Choose among hits of our own store."""
+    return select_hits(hits, limit, floor=floor, earlier_evidence=earlier_evidence(reader, hits))
 
 
-def _choose_by_score(ranked: Sequence[Hit], places: int, covered: set[str]) -> tuple[list[Hit], Counter[str]]:
-    omitted: Counter[str] = Counter()
-    share = max(1, int(places * MAX_SOURCE_SHARE))
-    from_source: Counter[str] = Counter()
-    chosen: list[Hit] = []
-    for hit in ranked:
-        if len(chosen) == places:
-            break
-        if hit.kind is HitKind.MESSAGE and hit.id in covered:
-            omitted["covered_by_memory"] += 1
-        elif hit.source is not None and from_source[hit.source] >= share:
-            omitted["source_share"] += 1
-        else:
-            chosen.append(hit)
-            if hit.source is not None:
-                from_source[hit.source] += 1
-    return chosen, omitted
+def earlier_evidence(reader: Reader, hits: Sequence[Hit]) -> Mapping[str, Iterable[str]]:
+    """Return the messages that earlier revisions of the memories were learned from: their memory replaces them, too."""
+    revised = [hit.id for hit in hits if is_learned(hit) and (hit.revision or 1) > 1]
+    found: dict[str, set[MessageId]] = {}
+    if revised:
+        for (memory_id, _), evidence in reader.records.links(revised).items():
+            found.setdefault(memory_id, set()).update(evidence)
+    return found
+
+
+def nothing_reason(ranked: RankedCandidates, floor: float) -> str:
+    """Say why nothing was recalled."""
+    if not ranked.best:
+        return "nothing was found: this scope holds no record that matches"
+    best = ranked.best[0].score
+    if best < floor:
+        return (
+            f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.2f}, below the"
+            f" floor of {floor:.2f}"
+        )
+    return "nothing but small talk was found"

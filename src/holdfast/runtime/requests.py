@@ -47,7 +47,7 @@ class Core:
     waits for them. Partitions of `approximate_from` records or more get an approximate index; 0 disables it.
     Without a `curator` no model is called, and `maintain` is refused. Bindings name `providers`; `outsiders` runs
     the external ones. `subscribers` also receive hooks; a `watcher` observes finished operations. `supposed` caches
-    the results of optimistic reads (`Call.read_optimistic`).
+    the results of optimistic reads (`Call.read_optimistic`). `count_tokens` counts the tokens of a text, for budgets.
     """
 
     store: Store
@@ -68,6 +68,7 @@ class Core:
     subscribers: Subscribers | None = None
     watcher: MetricsObserver | None = None
     supposed: dict[Hashable, Any] = field(default_factory=dict)
+    count_tokens: Callable[[str], int] | None = None
 
 
 class Request(ABC, Generic[P, R]):

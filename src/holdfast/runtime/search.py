@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -82,14 +81,13 @@ def _embed_query_inline(core: Core, text: str) -> FloatArray:
     return indexing.query_vector(run_sync(indexing.embed_texts(core, [text], Purpose.QUERY)).result)
 
 
-def check_query(query: str, wanted: SearchOptions, places: str = "top_k") -> None:
-    """Validate a query. `places` is the verb's name for the number of results."""
+def check_query(query: str, wanted: SearchOptions) -> None:
     checked_text(query, "query", max_chars=MAX_QUERY_CHARS)
-    check_options(wanted, places)
+    check_options(wanted)
 
 
-def check_options(wanted: SearchOptions, places: str = "top_k") -> None:
-    checked_whole(wanted.top_k, places, 1, MAX_TOP_K)
+def check_options(wanted: SearchOptions) -> None:
+    checked_whole(wanted.top_k, "top_k", 1, MAX_TOP_K)
     for name in ("sender", "source"):
         if (value := getattr(wanted, name)) is not None:
             checked_text(value, name, max_chars=MAX_FILTER_CHARS)
@@ -120,7 +118,7 @@ class Search(QueryRead, Read[PreparedQuery, tuple[Hit, ...]]):
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> tuple[Hit, ...]:
         ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, self.options)
-        return to_hits(reader, ranked.best)
+        return to_hits(reader, ranked)
 
     def record_count(self, result: tuple[Hit, ...]) -> int:
         return len(result)
@@ -154,7 +152,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
             understood["embedder"] = "unavailable: ranked by words only"
         return Explanation(
             query=understood,
-            hits=to_hits(reader, ranked.best, explained=True),
+            hits=to_hits(reader, ranked, explained=True),
             candidates=ranked.candidates,
             embedder=prepared.core.embedder.fingerprint,
             absence=self._absence(ranked) if target is not None else None,
@@ -200,16 +198,25 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
         return len(result.hits)
 
 
-def to_hits(reader: Reader, best: Sequence[ScoredCandidate], *, explained: bool = False) -> tuple[Hit, ...]:
+def to_hits(
+    reader: Reader, ranked: RankedCandidates, *, places: slice = slice(None), explained: bool = False
+) -> tuple[Hit, ...]:
+    """Load the records at these places of the ranking."""
+    best = ranked.best[places]
     records = reader.records.fetch([scored.number for scored in best])
     return tuple(
-        to_hit(records[scored.number], scored.score, components(scored) if explained else ())
+        to_hit(
+            records[scored.number],
+            scored.score,
+            components(scored) if explained else (),
+            relevant=scored.score >= ranked.floor,
+        )
         for scored in best
         if scored.number in records
     )
 
 
-def to_hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> Hit:
+def to_hit(record: Record, score: float, parts: tuple[Component, ...] = (), *, relevant: bool = True) -> Hit:
     if isinstance(record, MemoryRecord):
         return Hit(
             id=record.id,
@@ -227,6 +234,7 @@ def to_hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> H
             source=record.source,
             metadata=dict(record.metadata),
             components=parts,
+            relevant=relevant,
         )
     # A message is its own evidence.
     itself = Evidence(
@@ -247,6 +255,7 @@ def to_hit(record: Record, score: float, parts: tuple[Component, ...] = ()) -> H
         source=record.source,
         metadata=dict(record.metadata),
         components=parts,
+        relevant=relevant,
     )
 
 

@@ -45,7 +45,6 @@ VERBS: Mapping[str, VerbEntry] = {
             "recall",
             recall.RecallMemory,
             Reach.SCOPE,
-            names={"top_k": "limit"},
             defaults={"top_k": 8},
             hidden=("kind", "quarantined"),  # it chooses between memories and messages itself
             short=True,

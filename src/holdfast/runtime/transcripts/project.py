@@ -40,6 +40,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import View
 from holdfast.ports import RankedCandidates, Reader
 from holdfast.runtime.gate import Core, Read
+from holdfast.runtime.recall import earlier_evidence
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import (
@@ -155,11 +156,11 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         """Fetch texts until the block is full: first as many as usually suffice, then the rest."""
         source, render = self._budgets()
         enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
-        found = to_hits(reader, ranked.best[:enough])
-        block = assemble_block(found, lately.messages, source, render)
+        found = to_hits(reader, ranked, places=slice(enough))
+        block = assemble_block(found, lately.messages, source, render, earlier_evidence(reader, found))
         if not block.full and len(ranked.best) > enough:
-            found += to_hits(reader, ranked.best[enough:])
-            block = assemble_block(found, lately.messages, source, render)
+            found += to_hits(reader, ranked, places=slice(enough, None))
+            block = assemble_block(found, lately.messages, source, render, earlier_evidence(reader, found))
         return block, ProjectionHits(found, ranked.candidates)
 
     @property

@@ -10,12 +10,11 @@ from holdfast.domain.checks import MAX_QUERY_CHARS, checked_instance, checked_te
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.memory import Plane
-from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_api.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.recall import choose_hits
+from holdfast.runtime.recall import select_loaded
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import RetrievalContext, check_registries, to_recalled_record
@@ -71,16 +70,15 @@ def recall(
     # Only facts that are valid now.
     options = sight.search_options(thread, top_k, prepared.now)
     ranked = prepared.core.searcher.rank(reader.index, sight.scope, query, prepared.vector, options)
-    found = to_hits(reader, ranked.best)
-    procedural = [hit for hit in found if hit.kind is HitKind.MEMORY and hit.plane is Plane.PROCEDURAL]
-    rest = [hit for hit in found if hit.plane is not Plane.PROCEDURAL]
-    chosen, omitted = choose_hits(rest, limit)
+    found = to_hits(reader, ranked)
+    procedural = select_loaded(reader, [hit for hit in found if hit.plane is Plane.PROCEDURAL], MAX_PROCEDURAL_HITS)
+    chosen = select_loaded(reader, [hit for hit in found if hit.plane is not Plane.PROCEDURAL], limit)
     working = WorkingRecall(
-        hits=tuple(map(to_recalled_record, chosen)),
+        hits=tuple(map(to_recalled_record, chosen.records)),
         candidates=ranked.candidates,
-        omitted=omitted,
+        omitted=chosen.omitted,
         conversation=None if thread is None else key_of(thread),
         embedder=prepared.core.embedder.fingerprint,
         by_words_only=prepared.by_words_only,
     )
-    return tuple(map(to_recalled_record, procedural[: min(limit, MAX_PROCEDURAL_HITS)])), working
+    return tuple(map(to_recalled_record, procedural.records[:limit])), working

@@ -65,6 +65,11 @@ class OnnxEmbedder:
     async def close(self) -> None:
         self._threads.shutdown(wait=False)
 
+    def count_tokens(self, text: str) -> int:
+        """Count all tokens, also those that a vector would not read."""
+        encoded = self._tokenizer.encode(text, add_special_tokens=False)
+        return len(encoded.ids) + sum(len(rest.ids) for rest in encoded.overflowing)
+
     def vectors(self, texts: Sequence[str]) -> FloatArray:
         """Embed synchronously, without an event loop."""
         if len(texts) == 1:

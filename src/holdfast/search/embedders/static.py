@@ -65,6 +65,9 @@ class StaticEmbedder:
     async def close(self) -> None:
         return None
 
+    def count_tokens(self, text: str) -> int:
+        return len(self.tokens.of((text,))[0])
+
     def vectors(self, texts: Sequence[str]) -> FloatArray:
         """Embed synchronously, without an event loop."""
         if len(texts) == 1:
