@@ -108,12 +108,11 @@ async def open_engine(
         return 0 if crew is None else await crew.drain()
 
     installed = providers or _make_registry(settings)
-    cache = ViewCache(settings.cache_bytes)
     core = Core(
         store=store,
         embedder=chosen,
         analyzer=TextAnalyzer(),
-        searcher=PartitionSearcher(cache, chosen.fingerprint, weights, settings.approximate_from),
+        searcher=_make_searcher(settings, chosen, weights),
         extractor=LazyExtractor("rules", _load_rules),
         documents=DocumentReader(unconfined=settings.unconfined_documents),
         clock=clock or SystemClock(),
@@ -137,6 +136,11 @@ async def open_engine(
     if work:
         engine.start_worker()
     return engine
+
+
+def _make_searcher(settings: Settings, embedder: Embedder, weights: Weights | None) -> PartitionSearcher:
+    cache = ViewCache(settings.cache_bytes)
+    return PartitionSearcher(cache, embedder.fingerprint, weights, settings.approximate_from)
 
 
 def _make_worker_pool(core: Core, settings: Settings, jobs: int, kinds: frozenset[JobKind] | None) -> WorkerPool:

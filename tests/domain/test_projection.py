@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.domain.reference_message import LABEL, Budget, reference_message
+from holdfast.domain.reference_message import LABEL, MessageBudget, reference_message
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.visible_text import one_line
@@ -37,7 +37,7 @@ def test_one_line_is_one_line_of_visible_text(text: str) -> None:
 @given(st.lists(ANYTHING, max_size=6), st.integers(1, 2_000), st.lists(st.none() | ANYTHING, min_size=6, max_size=6))
 def test_whatever_is_shown_fits_and_has_a_line_each(texts: list[str], budget: int, senders: list[str | None]) -> None:
     hits = [message(text, sender) for text, sender in zip(texts, senders, strict=False)]
-    kept, shown = reference_message(hits, Budget(budget))
+    kept, shown = reference_message(hits, MessageBudget(budget))
     assert len(shown) <= budget
     assert kept == hits[: len(kept)]
     assert (not shown) == (not kept)
@@ -50,7 +50,7 @@ def test_whatever_is_shown_fits_and_has_a_line_each(texts: list[str], budget: in
 
 def test_a_memory_and_a_message_say_where_they_come_from() -> None:
     _, shown = reference_message(
-        [memory("Ana lives in Lisbon."), message("I moved.", "Ana"), message("Who?")], Budget(1_000)
+        [memory("Ana lives in Lisbon."), message("I moved.", "Ana"), message("Who?")], MessageBudget(1_000)
     )
     assert shown.splitlines()[1:] == [
         "1. [memory, 2026-03-01] Ana lives in Lisbon.",
@@ -60,12 +60,12 @@ def test_a_memory_and_a_message_say_where_they_come_from() -> None:
 
 
 def test_the_first_is_cut_to_fit_and_the_next_left_out() -> None:
-    kept, shown = reference_message([memory("long " * 100), memory("short")], Budget(len(LABEL) + 120))
+    kept, shown = reference_message([memory("long " * 100), memory("short")], MessageBudget(len(LABEL) + 120))
     assert len(kept) == 1
     assert shown.endswith("…")
     assert len(shown) == len(LABEL) + 120
 
 
 def test_what_cannot_be_shown_sensibly_is_not_shown() -> None:
-    assert reference_message([memory("long " * 100)], Budget(len(LABEL) + 10)) == ([], "")
-    assert reference_message([], Budget(1_000)) == ([], "")
+    assert reference_message([memory("long " * 100)], MessageBudget(len(LABEL) + 10)) == ([], "")
+    assert reference_message([], MessageBudget(1_000)) == ([], "")

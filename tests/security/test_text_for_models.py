@@ -28,7 +28,7 @@ from holdfast.domain.contract import RecordHandle, Snippet
 from holdfast.domain.hydration import preamble
 from holdfast.domain.lookalikes import looks_like_role
 from holdfast.domain.projection_block import assemble_block
-from holdfast.domain.reference_message import LABEL, Budget, reference_message
+from holdfast.domain.reference_message import LABEL, MessageBudget, reference_message
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
@@ -152,7 +152,7 @@ def lines_of(text: str, sender: str | None = "Zoe", role: Role = Role.USER) -> d
     snippet = Snippet(RecordHandle("local", "r1"), text, recorded_at=AT, sender=sender, role=role, said_at=AT)
     block = assemble_block([found], [], 100_000, 100_000)
     shown = {
-        "recall": reference_message([found], Budget(100_000))[1],
+        "recall": reference_message([found], MessageBudget(100_000))[1],
         "hydrate": preamble((snippet,), 20_000)[1],
         "project": block.text,
     }

@@ -69,7 +69,7 @@ class Selection(Generic[R]):
     left_out: list[tuple[R, Omission]] = field(default_factory=list)
 
     @property
-    def omitted(self) -> Counter[str]:
+    def omission_counts(self) -> Counter[str]:
         """Count the records that were left out by reason."""
         return Counter(reason.value for _, reason in self.left_out)
 
@@ -81,7 +81,7 @@ class _Place(Generic[R]):
 
 
 @dataclass(slots=True)
-class _Chosen(Generic[R]):
+class _Places(Generic[R]):
     """The places filled so far."""
 
     limit: int
@@ -131,7 +131,7 @@ def select_records(
 ) -> Selection[R]:
     """Choose at most `limit` records. `items` are best first."""
     relevant = [item for item in items if item.is_relevant]
-    chosen = _Chosen[R](limit, max(1, int(limit * max_source_share)))
+    chosen = _Places[R](limit, max(1, int(limit * max_source_share)))
     chosen.left_out += [(item.record, Omission.FLOOR) for item in items if not item.is_relevant]
     learned = _memories_by_evidence(relevant)
     settled: set[str] = set()
@@ -147,7 +147,7 @@ def select_records(
     return Selection([place.item.record for place in chosen.places], chosen.left_out)
 
 
-def _choose(item: RecallItem[R], memory: RecallItem[R] | None, chosen: _Chosen[R], settled: set[str]) -> None:
+def _choose(item: RecallItem[R], memory: RecallItem[R] | None, chosen: _Places[R], settled: set[str]) -> None:
     """Place an item: a memory, a message, or in place of a message the memory that was learned from it."""
     if memory is None:
         if chosen.place(item):

@@ -21,7 +21,7 @@ _BRACKETS = str.maketrans('[]［］【】〔〕〖〗⟦⟧❲❳⁅⁆"“”�
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class MessageBudget:
     """The size of a message for a model: in characters, in tokens, or both."""
 
     chars: int | None = None
@@ -41,7 +41,7 @@ class Budget:
         return line[: least + fitting - 1] + _ELLIPSIS if fitting else None
 
 
-def reference_message(hits: Sequence[Hit], budget: Budget) -> tuple[list[Hit], str]:
+def reference_message(hits: Sequence[Hit], budget: MessageBudget) -> tuple[list[Hit], str]:
     """Return the first hits that fit the budget with the label, and the message; an empty one if there are none.
 
     The budget drops the least relevant first. A first record that is too long is cut.

@@ -12,7 +12,7 @@ from holdfast.domain.arguments import GROUP, whole_number
 from holdfast.domain.checks import checked_real, checked_whole
 from holdfast.domain.ids import MessageId
 from holdfast.domain.recall_policy import Omission, Selection, is_learned, select_hits
-from holdfast.domain.reference_message import Budget, reference_message
+from holdfast.domain.reference_message import MessageBudget, reference_message
 from holdfast.domain.results import Hit, Recall
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import MAX_TOP_K, Query
@@ -86,9 +86,9 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
     ) -> Recall:
         """Render the chosen hits within the budget. `reason` says why there are none, if there are none."""
         chars = DEFAULT_CHARS if self.budget_chars is self.budget_tokens is None else self.budget_chars
-        budget = Budget(chars, self.budget_tokens, count_tokens)
+        budget = MessageBudget(chars, self.budget_tokens, count_tokens)
         shown, message = reference_message(chosen.records, budget)
-        omitted = {**omitted, **chosen.omitted}
+        omitted = {**omitted, **chosen.omission_counts}
         if len(shown) < len(chosen.records):
             omitted[Omission.BUDGET] = len(chosen.records) - len(shown)
             reason = "the budget is too small for any record"

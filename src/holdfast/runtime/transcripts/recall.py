@@ -76,7 +76,7 @@ def recall(
     working = WorkingRecall(
         hits=tuple(map(to_recalled_record, chosen.records)),
         candidates=ranked.candidates,
-        omitted=chosen.omitted,
+        omitted=chosen.omission_counts,
         conversation=None if thread is None else key_of(thread),
         embedder=prepared.core.embedder.fingerprint,
         by_words_only=prepared.by_words_only,
