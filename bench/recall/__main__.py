@@ -89,7 +89,7 @@ def _ratio(memory: holdfast.Memory, scenario: Scenario, question: Question) -> f
         began = time.perf_counter()
         memory.search(question.query, subject=scenario.subject, top_k=_LIMIT)
         middle = time.perf_counter()
-        memory.recall(question.query, subject=scenario.subject, limit=_LIMIT, budget_chars=BUDGET_CHARS)
+        memory.recall(question.query, subject=scenario.subject, top_k=_LIMIT, budget_chars=BUDGET_CHARS)
         searches.append(middle - began)
         recalls.append(time.perf_counter() - middle)
     return statistics.median(recalls) / statistics.median(searches)

@@ -1,7 +1,8 @@
 """Choose what to show a model: the one policy of `recall`, `hydrate`, `project`, the gateway and the agent.
 
 The order is that of relevance. A record that does not bear on the query is left out, and so is small talk. A memory
-replaces the messages it was learned from, and stands where the best of them stands. Records that say the same take one
+replaces the messages it was learned from, and stands where the best of them stands; if it says less than such a
+message, the message is shown. Records that say the same take one
 place. One source fills at most its share.
 """
 
@@ -22,8 +23,10 @@ R = TypeVar("R")
 
 # Maximum share of the results that may come from one source (a resource, a webhook, an import).
 MAX_SOURCE_SHARE = 0.5
-# A memory with less than this share of its message's score says less than the message, which is shown instead.
-LEAST_REPLACEMENT = 0.5
+# A memory says less than its message if the message has so many words more, or the memory less than this share of its
+# score; then the message is shown, unless it is long.
+_MANY_WORDS_MORE, _LEAST_SCORE_SHARE = 3, 0.5
+_LONG_CHARS = 300
 _NONE: frozenset[str] = frozenset()
 
 
@@ -163,9 +166,14 @@ def _choose(item: RecallItem[R], memory: RecallItem[R] | None, chosen: _Places[R
 
 def _replaces(memory: RecallItem[R], message: RecallItem[R]) -> bool:
     """True if the memory says what its message does. A revised one always does: the message is out of date."""
-    if memory.revised or memory.score is None or message.score is None:
+    if memory.revised:
         return True
-    return memory.score >= LEAST_REPLACEMENT * message.score
+    if memory.score is not None and message.score is not None and memory.score < _LEAST_SCORE_SHARE * message.score:
+        return False
+    if len(message.text) > _LONG_CHARS:
+        return True
+    said = read_statement(message.text, speaker=message.speaker)
+    return said.adds_to(read_statement(memory.text, speaker=memory.speaker)) < _MANY_WORDS_MORE
 
 
 def _memories_by_evidence(items: Iterable[RecallItem[R]]) -> dict[str, RecallItem[R]]:

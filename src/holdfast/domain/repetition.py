@@ -111,6 +111,10 @@ class Statement:
         shared = len(own & others)
         return shared >= _ECHO_SHARE * len(others) and len(own) - shared <= max(2, shared // 2)
 
+    def adds_to(self, other: Statement) -> int:
+        """Count the words and numbers of this that the other does not have."""
+        return len(set(self.stems) - set(other.stems)) + len(set(self.numbers) - set(other.numbers))
+
     def _agrees(self, other: Statement) -> bool:
         return self.numbers == other.numbers and self.is_negated == other.is_negated
 

@@ -23,7 +23,7 @@ from holdfast.runtime.search import PreparedQuery, QueryRead, check_query, prepa
 
 DEFAULT_CHARS = 4_000
 # Records that say the same share a place, so more are considered than there are places.
-_CANDIDATES_PER_PLACE = 4
+_CANDIDATES_PER_PLACE, _SPARE_CANDIDATES = 4, 4
 _MAX_BUDGET = 10_000_000
 
 
@@ -73,9 +73,20 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
         floor = ranked.floor if self.options.min_score is None else self.options.min_score
         # Scores never rise along the ranking: the texts of those below the floor are not read.
         relevant = sum(scored.score >= floor for scored in ranked.best)
-        chosen = select_loaded(reader, to_hits(reader, ranked, places=slice(relevant)), self.options.top_k, floor)
+        chosen = self._select(reader, ranked, relevant, floor)
         below = {Omission.FLOOR.value: len(ranked.best) - relevant} if relevant < len(ranked.best) else {}
         return self.to_recall(chosen, prepared.core.count_tokens, nothing_reason(ranked, floor), below)
+
+    def _select(self, reader: Reader, ranked: RankedCandidates, relevant: int, floor: float) -> Selection[Hit]:
+        """Load as many hits as usually fill the places; all of them if some share a place."""
+        places = self.options.top_k
+        hits: tuple[Hit, ...] = ()
+        for end in dict.fromkeys((min(places + _SPARE_CANDIDATES, relevant), relevant)):
+            hits += to_hits(reader, ranked, places=slice(len(hits), end))
+            chosen = select_loaded(reader, hits, places, floor)
+            if len(chosen.records) == places:
+                break
+        return chosen
 
     def to_recall(
         self,
