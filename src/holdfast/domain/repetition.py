@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -126,28 +128,47 @@ class Statement:
 
 def read_statement(text: str, *, speaker: str | None = None) -> Statement:
     """Read a text. The speaker's own name counts as a pronoun: "Ana lives here", said of Ana, is "I live here"."""
-    own = frozenset(word.casefold() for word in _WORD.findall(speaker or ""))
+    own = speaker.casefold().split() if speaker else ()
     stems: list[str] = []
     numbers: list[str] = []
     names: set[str] = set()
     head = text[:_MOST_CHARS]
-    is_negated = _NEGATING_CHARACTERS.search(head) is not None
+    is_negated = not head.isascii() and _NEGATING_CHARACTERS.search(head) is not None
     is_personal = False
     for place, word in enumerate(_WORD.findall(head)):
-        folded = word.casefold().replace("’", "'").removesuffix("'s")
-        is_negated = is_negated or folded in _NEGATIONS
-        is_personal = is_personal or folded in _FIRST_PERSON
-        if folded in own or folded in _EMPTY or folded in _NEGATIONS:
+        read = _read_word(word)
+        is_negated = is_negated or read.negates
+        is_personal = is_personal or read.is_personal
+        if read.is_empty or read.folded in own:
             continue
-        if any(char.isdigit() for char in folded):
-            numbers.append(folded)
+        if read.is_number:
+            numbers.append(read.folded)
             continue
-        found = list(_stems(folded))
         if place and word[0].isupper():
-            names.update(found)
-        stems += found
+            names.update(read.stems)
+        stems += read.stems
     name = None if speaker is None else speaker.casefold()
     return Statement(name, tuple(stems), tuple(numbers), frozenset(names), is_negated, is_personal)
+
+
+class _Word(NamedTuple):
+    folded: str
+    negates: bool
+    is_personal: bool
+    is_empty: bool
+    is_number: bool
+    stems: tuple[str, ...]
+
+
+# Words repeat; texts are not cached, because they can be forgotten.
+@lru_cache(20_000)
+def _read_word(word: str) -> _Word:
+    folded = word.casefold().replace("’", "'").removesuffix("'s")
+    negates = folded in _NEGATIONS
+    is_number = any(char.isdigit() for char in folded)
+    return _Word(
+        folded, negates, folded in _FIRST_PERSON, negates or folded in _EMPTY, is_number, tuple(_stems(folded))
+    )
 
 
 def is_small_talk(text: str) -> bool:

@@ -80,12 +80,12 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
     def _select(self, reader: Reader, ranked: RankedCandidates, relevant: int, floor: float) -> Selection[Hit]:
         """Load as many hits as usually fill the places; all of them if some share a place."""
         places = self.options.top_k
-        hits: tuple[Hit, ...] = ()
-        for end in dict.fromkeys((min(places + _SPARE_CANDIDATES, relevant), relevant)):
-            hits += to_hits(reader, ranked, places=slice(len(hits), end))
+        enough = min(places + _SPARE_CANDIDATES, relevant)
+        hits = to_hits(reader, ranked, places=slice(enough))
+        chosen = select_loaded(reader, hits, places, floor)
+        if len(chosen.records) < places and enough < relevant:
+            hits += to_hits(reader, ranked, places=slice(enough, relevant))
             chosen = select_loaded(reader, hits, places, floor)
-            if len(chosen.records) == places:
-                break
         return chosen
 
     def to_recall(
