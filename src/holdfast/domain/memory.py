@@ -70,7 +70,7 @@ class Validity:
 ALWAYS = Validity()
 
 
-class Relation(StrEnum):
+class FactRelation(StrEnum):
     """The relation of a new fact to what is known."""
 
     NEW = "new"
@@ -95,7 +95,7 @@ class Candidate:
     key: str
     replaces: bool = False
     former: str | None = None
-    relation: Relation | None = None
+    relation: FactRelation | None = None
     target: MemoryId | None = None
 
 

@@ -9,7 +9,7 @@ from enum import IntFlag, StrEnum
 from typing import Protocol, TypeVar
 
 from holdfast.domain.ids import MemoryId, MessageId
-from holdfast.domain.memory import ALWAYS, Candidate, MemoryRecord, Relation, Validity
+from holdfast.domain.memory import ALWAYS, Candidate, FactRelation, MemoryRecord, Validity
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.resources import Document
 from holdfast.domain.results import Record
@@ -147,7 +147,7 @@ class Proposal:
 
     text: str
     evidence: tuple[MessageId, ...]
-    relation: Relation | None = None
+    relation: FactRelation | None = None
     target: MemoryId | None = None
     validity: Validity = ALWAYS
 
