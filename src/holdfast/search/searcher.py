@@ -320,32 +320,37 @@ def _rank_candidates(
     judged = (
         _score_by_similarity(found, weights) if by_meaning else _score_by_weights(found, weights, lead, wanted.method)
     )
-    matching, keys = judged.matching, judged.keys
+    keys = judged.keys
+    among = np.flatnonzero(judged.matching)
+    # A radius only removes results: it changes neither scores nor ranks, so all must be ranked.
+    most = max(wanted.top_k, LEADING) if wanted.radius is None else max(len(among), 1)
+    ranking = among[best_first(keys[among], found.numbers[among], most)]
+    strengths = judged.scores / np.float32(max(float(judged.weights.sum()), LEAST_SCALE))
+    likelihoods = Likelihoods(found, strengths, ranking, calibration)
+    kept = np.ones(len(ranking), bool)
     if wanted.radius is not None:
         within = found.embedded & (found.raw[VECTOR_AT] >= wanted.radius)
-        matching = matching & within
-    among = np.flatnonzero(matching)
-    best = among[best_first(keys[among], found.numbers[among], max(wanted.top_k, LEADING))]
-    strengths = judged.scores / np.float32(max(float(judged.weights.sum()), LEAST_SCALE))
-    likelihoods = Likelihoods(found, strengths, best, calibration)
-    best = best[: likelihoods.count_from(wanted.min_score, wanted.top_k)]
+        kept = within[ranking]
+    if wanted.min_score is not None:
+        kept = kept & (likelihoods.scores >= np.float32(wanted.min_score))
 
-    def to_scored(at: int, rank: int) -> ScoredCandidate:
+    def to_scored(at: int, score: float) -> ScoredCandidate:
         triples = zip(found.raw[:, at].tolist(), judged.even[:, at].tolist(), judged.weights.tolist(), strict=True)
         parts = {name: triple for name, triple in zip(PART_NAMES, triples, strict=True) if triple[2]}
         if judged.base is not None:
             parts[BASE] = (1.0, 1.0, judged.base)
-        return ScoredCandidate(int(found.numbers[at]), likelihoods.of(at, rank), parts)
+        return ScoredCandidate(int(found.numbers[at]), score, parts)
 
     target_place = None
     if target is not None and absent is None:
         at = int(np.flatnonzero(found.numbers == target)[0])
         rank = rank_of(at, keys, found.numbers)
-        target_place = (rank, to_scored(at, rank))
+        target_place = (rank, to_scored(at, likelihoods.score_at(at, rank)))
         if wanted.radius is not None and not within[at]:
             absent = f"its similarity is below the requested radius, {wanted.radius}"
+    best = np.flatnonzero(kept)[: wanted.top_k]
     return RankedCandidates(
-        [to_scored(at, rank) for rank, at in enumerate(best.tolist(), 1)],
+        [to_scored(int(ranking[place]), float(likelihoods.scores[place])) for place in best.tolist()],
         found.count,
         described,
         target_place,
