@@ -36,7 +36,7 @@ from holdfast.domain.ranking import (
 )
 from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
-from holdfast.domain.search import Method, Order, ViewCacheUsage
+from holdfast.domain.search import LazyCandidates, Method, Order, ViewCacheUsage
 from holdfast.domain.times import to_micros
 from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, ScoredCandidate, SearchOptions
 from holdfast.search.analyzer import TextAnalyzer
@@ -69,6 +69,7 @@ APPROXIMATE_FROM = 0
 _MOST_COMPARED = 250_000
 # The share of a score that is common to all candidates, besides the parts of `ranking.Part`.
 BASE = "base"
+_NO_CANDIDATES = LazyCandidates((), lambda place: ScoredCandidate(place, 0.0))
 # A row without any of these parts does not match, whatever its other parts.
 _MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW_WORDS, Part.SPEAKER, Part.DATE)]
 
@@ -183,7 +184,7 @@ class PartitionSearcher:
             described["method"] = wanted.method.value
         if not parts:
             absent = None if target is None else _why_absent(places, scope, wanted, target)
-            return RankedCandidates((), 0, described, why_absent=absent)
+            return RankedCandidates(_NO_CANDIDATES, 0, described, why_absent=absent)
         found = _merge_partitions(parts)
         absent = None
         if target is not None and target not in found.numbers:
@@ -349,8 +350,9 @@ def _rank_candidates(
         if wanted.radius is not None and not within[at]:
             absent = f"its similarity is below the requested radius, {wanted.radius}"
     best = np.flatnonzero(kept)[: wanted.top_k]
+    numbers, scores = ranking[best].tolist(), likelihoods.scores[best].tolist()
     return RankedCandidates(
-        [to_scored(int(ranking[place]), float(likelihoods.scores[place])) for place in best.tolist()],
+        LazyCandidates(scores, lambda place: to_scored(numbers[place], scores[place])),
         found.count,
         described,
         target_place,
