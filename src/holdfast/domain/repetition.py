@@ -221,14 +221,15 @@ def is_small_talk(text: str) -> bool:
         return False
     plain = [word.casefold().replace("’", "'") for word in words]
     others = [word for word, folded in zip(words, plain, strict=True) if folded not in plain_words.COURTESIES]
-    return not others or (len(others) == 1 and plain[0] in plain_words.GREETINGS and _is_addressed(others[0], plain))
+    return not others or (len(others) == 1 and _is_addressed(others[0], plain))
 
 
 def _is_addressed(word: str, plain: Sequence[str]) -> bool:
     """True if the word is the name of the person who is greeted or thanked, rather than news."""
     return (
         word[0].isupper()
-        and not (set(plain) & plain_words.COPULAS)
+        and not plain_words.GREETINGS.isdisjoint(plain)
+        and plain_words.COPULAS.isdisjoint(plain)
         and _time_stems().isdisjoint(_read_word(word).stems)
     )
 
