@@ -143,13 +143,14 @@ def test_of_two_statements_at_most_one_changes_the_other_if_one_has_a_word_of_a_
 
 
 SMALL = [
-    "Got it, thanks!", "ok", "👍", "haha", "Thanks, Ben!", "Great, thanks Ana!", "Good morning, everyone", "Never mind.",
-    "Danke!", "Guten Morgen", "¡Muchas gracias!", "Merci beaucoup", "Tudo bem, obrigado", "Grazie mille, Anna!", "好的，谢谢",
-    "ありがとうございます", "네, 감사합니다", "…", "See you later!",
+    "Got it, thanks!", "ok", "👍", "haha", "Thanks, Ben!", "Great, thanks Ana!", "Good morning, everyone",
+    "Never mind.", "Danke!", "Guten Morgen", "¡Muchas gracias!", "Merci beaucoup", "Tudo bem, obrigado",
+    "Grazie mille, Anna!", "好的，谢谢", "ありがとうございます", "네, 감사합니다", "…", "See you later!",
 ]  # fmt: skip
 NEWS = [
-    "Hi, I'm Ana.", "It's Momo.", "Yes, Tuesday.", "Sure, Lisbon!", "Thanks, Tuesday works.", "Good morning from Lisbon",
-    "ok, 14 May", "No peanuts please", "I love you Ben and Jo", "Danke, Dienstag", "7", "我住在里斯本", "はい、東京です",
+    "Hi, I'm Ana.", "It's Momo.", "Yes, Tuesday.", "Sure, Lisbon!", "Thanks, Tuesday works.",
+    "Good morning from Lisbon",     "ok, 14 May", "No peanuts please", "I love you Ben and Jo", "Danke, Dienstag", "7",
+    "我住在里斯本", "はい、東京です",
     "Thanks for the tulips!",
 ]  # fmt: skip
 

@@ -74,7 +74,8 @@ SPACELESS_COURTESIES = re.compile(
 # A greeting or thanks may name a person: "Thanks, Ben!".
 GREETINGS = _words(
     """
-    thanks thank thx ty cheers hi hello hey hiya bye goodbye goodnight welcome congrats congratulations sorry morning night
+    thanks thank thx ty cheers hi hello hey hiya bye goodbye goodnight welcome congrats congratulations sorry
+    morning night
     danke hallo tschüss gracias hola merci bonjour salut obrigado obrigada olá grazie ciao
     """
 )

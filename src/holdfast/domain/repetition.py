@@ -78,12 +78,12 @@ class Statement:
         """
         if not self.announces_change or self.names != older.names:
             return False
-        own, others = set(self.stems), set(older.stems)
+        own, plan = set(self.stems), set(older.stems)
         times = _time_stems()
-        differs = self.numbers != older.numbers or bool((own ^ others) & times)
-        if not differs or own - others - times - _change_stems():
+        differs = self.numbers != older.numbers or bool((own ^ plan) & times)
+        if not differs or own - plan - times - _change_stems():
             return False
-        plan = others - times
+        plan -= times | _change_stems()
         shared = len(own & plan)
         return shared >= _LEAST_REVISED_WORDS and shared > _REVISED_SHARE * len(plan)
 
