@@ -30,7 +30,8 @@ OPENAPI = json.loads((Path(__file__).parent / "gateway" / "golden" / "openapi.js
 # Commands and routes by verb.
 COMMANDS = {
     "add": "add", "flush": "store flush", "search": "search", "recall": "recall", "explain": "explain",
-    "forget": "forget", "add_resource": "resource add", "resources": "resource list", "delete_resource": "resource delete",
+    "forget": "forget", "add_resource": "resource add", "resources": "resource list",
+    "delete_resource": "resource delete",
     "create_user": "credential create", "rotate_user": "credential rotate", "revoke_user": "credential revoke",
     "users": "credential list", "jobs": "store jobs", "stats": "store stats", "verify": "store verify",
     "rebuild": "store rebuild",

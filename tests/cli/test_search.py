@@ -127,14 +127,16 @@ def test_recall_prints_the_message_for_a_model_and_nothing_else(ana: Holdfast) -
     assert first.startswith("1. [")
     assert "red wine" in first
     assert len(ran.out.rstrip("\n")) <= 300
-    few = ana("recall", "red wine", "--subject", "ana", "--min-score", "0", "--budget-tokens", "60", "--top-k", "1")
-    assert len(few.out.splitlines()) == 2
+    assert len(ana("recall", "red wine", "--subject", "ana", "--min-score", "0", "--top-k", "1").out.splitlines()) == 2
+    # The tests' embedder has no tokenizer.
+    refused = ana("recall", "red wine", "--budget-tokens", "60")
+    assert (refused.code, "--budget-tokens: this embedder has no tokenizer; " in refused.err) == (2, True)
 
 
 def test_recall_says_on_stderr_why_there_is_nothing_to_show(ana: Holdfast) -> None:
     for options, reason in (
         (["anything", "--conversation", "elsewhere"], "nothing was found: this scope holds no record that matches"),
-        (["capital of Mongolia", "--subject", "ana", "--min-score", "1"], "nothing bears on the query: the best of "),
+        (["wine of Mongolia", "--subject", "ana", "--min-score", "1"], "nothing bears on the query: the best of "),
         (["red wine", "--subject", "ana", "--min-score", "0", "--budget-chars", "9"], "the budget is too small"),
     ):
         ran = ana("recall", *options)
