@@ -111,7 +111,8 @@ BESIDE_CHANGES = _words(
     "small slight quick little big plan plans date day time sorry until kleine pequeño petit piccolo"
 )
 CHANGING_CHARACTERS = re.compile("改|変更|变更|변경|바뀌")
-# "Don't forget" is no negation.
+# "Don't forget" is no negation. The pattern is slow, so texts without these letters are not searched for it.
+REMINDING = ("orget", "ergessen", "lvid", "ubli", "squeça", "imentic")
 REMINDERS = re.compile(
     r"\b(?:please |bitte )?(?:do not|don['’]?t|please|nicht|no|ne|n['’]|não|non) ?"
     r"(?:forget|vergessen|olvides|oublie[sz]? pas|esqueças?|dimenticare)\b",
