@@ -60,8 +60,7 @@ class Omission(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True)
-class RecallItem(Generic[R]):
+class RecallItem(NamedTuple, Generic[R]):
     """A record that was found, with what the policy reads of it; `record` is the caller's own.
 
     `evidence` are the ids of the messages that a memory was learned from. A `revised` memory says something else than
