@@ -255,3 +255,17 @@ def test_a_floor_of_ones_own_replaces_that_of_the_engine() -> None:
     for floor, expected in ((None, 1), (0.5, 2), (0.51, 1), (0, 3), (1, 0)):
         assert len(select_hits(found, 8, floor=floor).records) == expected
     assert LABEL
+
+
+def test_an_echo_of_a_plan_goes_with_the_plan_when_that_is_outdated() -> None:
+    echo = item(0, "Noted: you ship version 2 on 12 May.", is_assistants=True, rank=0, speaker="bot")
+    plan = item(1, "We ship version 2 on 12 May.", at=AT)
+    change = item(2, "Change of plan: we now ship version 2 on 14 May.")
+    for order in ([echo, change, plan], [change, plan, echo], [change, echo, plan], [plan, echo, change]):
+        assert select(order).records == [2]
+
+
+def test_a_plan_that_changes_back_is_shown() -> None:
+    plan, back = item(0, "We ship version 2 on 12 May."), item(5, "We ship version 2 on 12 May.")
+    change = item(2, "Change of plan: we now ship version 2 on 14 May.")
+    assert set(select([plan, change, back]).records) >= {5}
