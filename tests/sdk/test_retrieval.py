@@ -456,6 +456,7 @@ WRONG: list[tuple[Any, str]] = [
     (R("lamp", scope=MemoryScope(channel="", conversation_id="x")), "channel"),
     (I("lamp", scope=MemoryScope(chat_id=" ")), "chat_id"),
     (P("lamp", scope=MemoryScope()), "conversation_id"),
+    *((kind("lamp", min_score=wrong), "min_score") for kind in (P, R) for wrong in (-0.1, 1.1, float("nan"), "0.5")),
     ("lamp", "request"),
 ]
 
