@@ -145,7 +145,7 @@ def nothing_reason(ranked: RankedCandidates, floor: float) -> str:
     best = ranked.best[0].score
     if best < floor:
         return (
-            f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.2f}, below the"
-            f" floor of {floor:.2f}"
+            f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.3f}, below the"
+            f" floor of {floor:.3f}"
         )
-    return f"only small talk and questions reach the floor of {floor:.2f}"
+    return f"only small talk and questions reach the floor of {floor:.3f}"
