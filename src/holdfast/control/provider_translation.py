@@ -166,8 +166,9 @@ class _QueryTranslation(Translation[Q, ContextBundle]):
         return post_filter.narrow_scope(self.verb.scope, self.verb.options)
 
     async def ask(self, adapter: FullAdapter) -> Any:
+        query, least = self.verb.query, self.verb.options.min_score
         return await adapter.query(
-            QueryRequest(self.binding.key, self._scope(), self.verb.query, MAX_TOP_K, self.intent)
+            QueryRequest(self.binding.key, self._scope(), query, MAX_TOP_K, self.intent, min_score=least)
         )
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ContextBundle]:
@@ -176,12 +177,12 @@ class _QueryTranslation(Translation[Q, ContextBundle]):
     def hits(self, found: ContextBundle) -> list[Hit]:
         narrow, wanted = self._scope(), self.verb.options
         hits = [to_hit(each, narrow, self.now) for each in found.snippets if matches_scope(each, self.verb.scope)]
-        return [each for each in hits if post_filter.matches_options(each, wanted)][: wanted.top_k]
+        return [each for each in hits if post_filter.matches_options(each, wanted)]
 
 
 class SearchTranslation(_QueryTranslation[Search]):
     def answer(self, found: ContextBundle, operation_id: OperationId) -> tuple[Hit, ...]:
-        return tuple(self.hits(found))
+        return tuple(self.hits(found)[: self.verb.options.top_k])
 
 
 class RecallTranslation(_QueryTranslation[RecallMemory]):
@@ -193,7 +194,7 @@ class RecallTranslation(_QueryTranslation[RecallMemory]):
         return super().unsupported_reason()
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
-        chosen = select_hits(self.hits(found), self.verb.options.top_k)
+        chosen = select_hits(self.hits(found), self.verb.options.top_k, query=self.verb.query)
         return self.verb.to_recall(chosen, None, "the provider found nothing that bears on the query")
 
 

@@ -8,101 +8,57 @@ reminder:", "again") do not count. Similarity of meaning is not used: "the demo 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
+
+from holdfast.domain import plain_words
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 # Longer texts are compared by their beginning.
 _MOST_CHARS = 2_000
-_STEM_CHARS = 6
 # An assistant's message that restates the user's has most of its content words, and few others.
 _ECHO_SHARE = 0.75
 _LEAST_ECHO_WORDS = 2
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Function words, pronouns and fillers: texts that differ in these alone say the same.
-_EMPTY = _words(
-    """
-    a about actually again all also am an and any are as at be been being btw but by confirmed did do does for from
-    fyi get got had has have he her hers him his i i'd i'll i'm i've in is it it's its just me mine my no note of oh ok
-    okay on or our ours please reminder she so still than that that's the their theirs them then there they this those
-    to too update us was we we're we've were will with would yes you you're you've your yours
-    aber als am auch auf das dem den der des die dir du ein eine einen einer es für habe hast hat ich ihr im in ist ja
-    mein meine mir mit sich sie sind so und von war wir zu zum zur dein deine
-    al con de del el ella en es está ha hay he la las le lo los me mi mis para por que se su sus te tu tus un una ya yo
-    au aux avec ce ces c'est de des du elle en est et il j'ai je la le les ma mes mon nous on sa se ses son sur ta
-    te tes tu un une vous y
-    """
-)
-_NEGATIONS = _words(
-    """
-    no not never neither nor none nothing nobody without cannot can't don't doesn't didn't won't isn't aren't wasn't
-    weren't haven't hasn't hadn't wouldn't shouldn't couldn't dont doesnt didnt cant wont isnt arent longer stopped quit
-    nicht nie kein keine keinen keiner nichts ohne nunca jamás sin ningún ninguna nada ne pas jamais sans aucun aucune
-    não sem nenhum non mai senza
-    """
-)
-_FIRST_PERSON = _words(
-    "i i'd i'll i'm i've me my mine ich mir mich mein meine meinen meiner yo me mi mis je j'ai me mon ma mes eu meu"
-    " minha io mio mia mi"
-)
-_NEGATING_CHARACTERS = re.compile("[不没沒非无無未別别]|ない|ません|않|안 ")
-# A message of these words alone is small talk. A capitalized name may stand beside them: "Thanks, Ben!".
-_COURTESIES = _words(
-    """
-    ok okay k kk sure yes yep yeah yup no nope nah thanks thank thx ty cheers welcome got it noted understood copy
-    right alright fine good great cool nice awesome amazing perfect lovely wow haha hahaha hehe lol lmao hi hello hey
-    hiya bye goodbye goodnight morning afternoon evening night later soon see talk you ya u to that that's thats is it's
-    its sounds will do very much so a lot well done please sorry no worries problem np anytime will of course absolutely
-    exactly indeed agreed true same here me too i i'll i'm know let if there anything else can help happy glad oh ah hm
-    hmm um and the all for my pleasure don't mention be how are doing what's up congrats congratulations enjoy have day
-    weekend one take care makes sense
-    danke bitte gern gerne ja nein gut super alles klar hallo tschüss morgen guten abend tag bis später vielen dank
-    gracias de nada vale sí si bueno hola adiós hasta luego buenos días buenas noches claro perfecto genial muchas
-    merci beaucoup oui non d'accord bonjour salut au revoir bien sûr très de rien ça va
-    obrigado obrigada por nada sim não tudo bem olá tchau bom dia boa noite claro ótimo
-    grazie mille prego sì va bene ciao buongiorno buonasera certo perfetto
-    """
-)
-_SPACELESS_COURTESIES = re.compile(
-    r"[\s\W]*(?:(?:好的?|谢谢你?|不客气|嗯+|哈+|是的?|没问题|知道了|收到|明白了?|你好|再见|早上好|晚安|ありがとう(?:ございます)?|"
-    r"はい|いいえ|了解(?:です)?|おはよう(?:ございます)?|こんにちは|おやすみ|감사합니다|고마워|네|안녕(?:하세요)?)[\s\W]*)+"
-)
+# A change of plan has at least so many words of the plan, and more than this share of them.
+_LEAST_REVISED_WORDS, _REVISED_SHARE = 2, 0.75
 # Longer messages hold more than courtesies.
 _MOST_COURTESY_WORDS = 12
+# Marks and brackets that may follow the end of a question.
+_SENTENCE_END = re.compile(r"[.!?…;:]\s|[。！？]")
+_CLOSING = " \t\n\"'”’»)!.…"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """The words of a text that carry its meaning: stems in their order, numbers, names, and whether it negates.
+class Statement(NamedTuple):
+    """The words of a text that carry its meaning.
 
-    A personal one is about its speaker: "I live here", said by two people, is two statements.
+    `stems` are its content words without endings, `order` those with negations, directions and persons in their order,
+    `names` the names it holds, and `capitals` its capitalized words by stem. A personal one is about its speaker: "I
+    live here", said by two people, is two statements.
     """
 
     speaker: str | None
     stems: tuple[str, ...]
+    order: tuple[str, ...]
     numbers: tuple[str, ...]
     names: frozenset[str]
+    capitals: frozenset[tuple[str, str]]
     is_negated: bool
     is_personal: bool
+    is_past: bool
+    announces_change: bool
 
     def repeats(self, other: Statement) -> bool:
         """True if both say the same."""
         if not self.stems and not self.numbers:
             return False
-        names = self.names | other.names
         return (
-            set(self.stems) == set(other.stems)
+            self.order == other.order
             and self._agrees(other)
+            and self.is_past == other.is_past
             and self._is_of_same_speaker(other)
-            and [stem for stem in self.stems if stem in names] == [stem for stem in other.stems if stem in names]
+            and self._has_same_names(other)
         )
 
     def echoes(self, other: Statement) -> bool:
@@ -111,7 +67,24 @@ class Statement:
         if len(others) < _LEAST_ECHO_WORDS or not self._agrees(other):
             return False
         shared = len(own & others)
-        return shared >= _ECHO_SHARE * len(others) and len(own) - shared <= max(2, shared // 2)
+        added = own - others - _courtesy_stems() - _stems_of((other.speaker or "").split())
+        return shared >= _ECHO_SHARE * len(others) and len(added) <= max(2, shared // 2)
+
+    def revises(self, older: Statement) -> bool:
+        """True if this announces a change of what the other says: "Change of plan: the demo is on 5 May now".
+
+        Both have the same names and mostly the same words; numbers and dates differ.
+        """
+        if not self.announces_change or self.names != older.names:
+            return False
+        own, plan = set(self.stems), set(older.stems)
+        times = _time_stems()
+        differs = self.numbers != older.numbers or bool((own ^ plan) & times)
+        if not differs or own - plan - times - _change_stems():
+            return False
+        plan -= times | _change_stems()
+        shared = len(own & plan)
+        return shared >= _LEAST_REVISED_WORDS and shared > _REVISED_SHARE * len(plan)
 
     def adds_to(self, other: Statement) -> int:
         """Count the words and numbers of this that the other does not have."""
@@ -125,49 +98,147 @@ class Statement:
             return True
         return self.speaker == other.speaker
 
+    def _has_same_names(self, other: Statement) -> bool:
+        """True if no capitalized word is another one with the same stem, such as Jon and Jones."""
+        both = {stem for stem, _ in self.capitals} & {stem for stem, _ in other.capitals}
+        return all(pair in other.capitals for pair in self.capitals if pair[0] in both)
+
 
 def read_statement(text: str, *, speaker: str | None = None) -> Statement:
     """Read a text. The speaker's own name counts as a pronoun: "Ana lives here", said of Ana, is "I live here"."""
     own = speaker.casefold().split() if speaker else ()
     stems: list[str] = []
+    order: list[str] = []
     numbers: list[str] = []
     names: set[str] = set()
+    capitals: set[tuple[str, str]] = set()
     head = text[:_MOST_CHARS]
-    is_negated = not head.isascii() and _NEGATING_CHARACTERS.search(head) is not None
-    is_personal = False
+    if any(verb in head for verb in plain_words.REMINDING):
+        head = plain_words.REMINDERS.sub(" ", head)
+    is_negated = not head.isascii() and plain_words.NEGATING_CHARACTERS.search(head) is not None
+    is_personal = is_past = False
+    announces_change = plain_words.CHANGING_CHARACTERS.search(head) is not None
     for place, word in enumerate(_WORD.findall(head)):
         read = _read_word(word)
-        is_negated = is_negated or read.negates
-        is_personal = is_personal or read.is_personal
+        if read.is_silent:
+            continue
+        if read.marks:
+            is_negated = is_negated or read.negates
+            is_personal = is_personal or read.is_personal
+            is_past = is_past or read.is_past
+            announces_change = announces_change or read.announces_change
+            if read.marker is not None:
+                order.append(read.marker)
         if read.is_empty or read.folded in own:
             continue
         if read.is_number:
             numbers.append(read.folded)
+            order.append(read.folded)
             continue
-        if place and word[0].isupper():
-            names.update(read.stems)
+        if read.capitals:
+            capitals.update(read.capitals)
+            if place and not read.is_time:
+                names.add(read.folded)
         stems += read.stems
-    name = None if speaker is None else speaker.casefold()
-    return Statement(name, tuple(stems), tuple(numbers), frozenset(names), is_negated, is_personal)
+        order += read.stems
+    return Statement(
+        speaker=None if speaker is None else speaker.casefold(),
+        stems=tuple(stems),
+        order=tuple(order),
+        numbers=tuple(numbers),
+        names=frozenset(names),
+        capitals=frozenset(capitals),
+        is_negated=is_negated,
+        is_personal=is_personal,
+        is_past=is_past,
+        announces_change=announces_change,
+    )
 
 
 class _Word(NamedTuple):
+    """A word, casefolded. The `marker` stands for it where order matters, such as in "from Rome to Porto".
+
+    A word `marks` if it says something about the statement; if it is empty and marks nothing, it is silent.
+    """
+
     folded: str
+    stems: tuple[str, ...]
+    capitals: tuple[tuple[str, str], ...]
+    marker: str | None
     negates: bool
     is_personal: bool
+    is_past: bool
+    announces_change: bool
     is_empty: bool
     is_number: bool
-    stems: tuple[str, ...]
+    is_time: bool
+    marks: bool
+    is_silent: bool
 
 
 # Words repeat; texts are not cached, because they can be forgotten.
 @lru_cache(20_000)
 def _read_word(word: str) -> _Word:
     folded = word.casefold().replace("’", "'").removesuffix("'s")
-    negates = folded in _NEGATIONS
-    is_number = any(char.isdigit() for char in folded)
+    stems = tuple(_stems(folded))
+    negates, is_past = folded in plain_words.NEGATIONS, folded in plain_words.PAST
+    is_personal, announces_change = folded in plain_words.FIRST_PERSON, folded in plain_words.CHANGE_WORDS
+    marker = "¬" if negates else plain_words.MARKERS.get(folded)
+    marks = negates or is_personal or is_past or announces_change or marker is not None
+    is_empty = negates or folded in plain_words.EMPTY
     return _Word(
-        folded, negates, folded in _FIRST_PERSON, negates or folded in _EMPTY, is_number, tuple(_stems(folded))
+        folded=folded,
+        stems=stems,
+        capitals=tuple((stem, folded) for stem in stems) if word[0].isupper() else (),
+        marker=marker,
+        negates=negates,
+        is_personal=is_personal,
+        is_past=is_past,
+        announces_change=announces_change,
+        is_empty=is_empty,
+        is_number=any(char.isdigit() for char in folded),
+        is_time=not _time_stems().isdisjoint(stems),
+        marks=marks,
+        is_silent=is_empty and not marks,
+    )
+
+
+def _stems_of(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem for word in words for stem in _read_word(word).stems)
+
+
+@lru_cache(1)
+def _courtesy_stems() -> frozenset[str]:
+    return _stems_of(plain_words.COURTESIES)
+
+
+@lru_cache(1)
+def _time_stems() -> frozenset[str]:
+    return frozenset(stem for word in plain_words.TIMES for stem in _stems(word))
+
+
+@lru_cache(1)
+def _change_stems() -> frozenset[str]:
+    return _stems_of(plain_words.CHANGE_WORDS | plain_words.BESIDE_CHANGES)
+
+
+def only_asks(text: str, query: Statement | None = None) -> bool:
+    """True if a message is nothing but a question that names nothing, or the query itself: it answers nothing.
+
+    "Where did you stay in Lisbon?" names something, and "Shall I bring snacks on Friday?" tells something.
+    """
+    if not text.rstrip(_CLOSING).endswith(("?", "？", "؟")):
+        return False
+    asked = read_statement(text)
+    if query is not None and (asked.stems, asked.numbers) == (query.stems, query.numbers) != ((), ()):
+        return True
+    is_one = _SENTENCE_END.search(text.rstrip(_CLOSING).rstrip("?？؟")) is None
+    first = _WORD.search(text)
+    return (
+        is_one
+        and first is not None
+        and first.group().casefold().replace("’", "'").removesuffix("'s") in plain_words.QUESTION_WORDS
+        and not (asked.numbers or asked.names)
     )
 
 
@@ -175,15 +246,32 @@ def is_small_talk(text: str) -> bool:
     """True if a message says nothing that could be remembered: "Got it, thanks!", "haha", an emoji."""
     if len(text) > _MOST_CHARS:
         return False
-    words = _WORD.findall(text)
-    if not words:
+    if not text.isascii() and _SPACELESS.search(text):
+        return plain_words.SPACELESS_COURTESIES.fullmatch(text) is not None
+    plain: list[str] = []
+    other: str | None = None
+    for found in _WORD.finditer(text):
+        word = found.group()
+        plain.append(word.casefold().replace("’", "'"))
+        if plain[-1] not in plain_words.COURTESIES:
+            if other is not None:
+                return False
+            other = word
+        if len(plain) > _MOST_COURTESY_WORDS:
+            return False
+    if not plain:
         return not any(char.isalnum() for char in text)
-    if _SPACELESS.search(text):
-        return _SPACELESS_COURTESIES.fullmatch(text) is not None
-    if len(words) > _MOST_COURTESY_WORDS:
-        return False
-    others = [word for word in words if word.casefold().replace("’", "'") not in _COURTESIES]
-    return not others or (len(others) == 1 < len(words) and others[0][0].isupper() and others[0] != words[0])
+    return other is None or _is_addressed(other, plain)
+
+
+def _is_addressed(word: str, plain: Sequence[str]) -> bool:
+    """True if the word is the name of the person who is greeted or thanked, rather than news."""
+    return (
+        word[0].isupper()
+        and not plain_words.GREETINGS.isdisjoint(plain)
+        and plain_words.COPULAS.isdisjoint(plain)
+        and not _read_word(word).is_time
+    )
 
 
 def _stems(word: str) -> Iterator[str]:
@@ -191,7 +279,7 @@ def _stems(word: str) -> Iterator[str]:
     if _SPACELESS.search(word):
         yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
     else:
-        yield _without_ending(word)[:_STEM_CHARS]
+        yield _without_ending(word)
 
 
 def _without_ending(word: str) -> str:
