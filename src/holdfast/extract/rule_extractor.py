@@ -18,7 +18,9 @@ from holdfast.domain.memory import ALWAYS, Trust, Validity
 from holdfast.domain.results import Record
 from holdfast.domain.transcript import Message, Role
 from holdfast.extract.dates import When, long_date, resolve, take_trailing
-from holdfast.extract.patterns import LANGUAGES, SAME_RELATION, ExtractionRule, Language, Needs, Since
+from holdfast.extract.patterns import LANGUAGES
+from holdfast.extract.patterns.english import SAME_RELATION
+from holdfast.extract.patterns.rules import ExtractionRule, Language, Needs, Since
 from holdfast.extract.sentences import Clause, sentences_of
 from holdfast.extract.values import READERS, is_plain_subject, looks_like_a_name
 from holdfast.ports import Candidate

@@ -1,67 +1,10 @@
-"""Patterns of statements about oneself, as data: one rule per phrasing, grouped by language.
-
-A rule's pattern is matched at the beginning of a clause (anywhere in the sentence, if `anywhere`). The name of each
-group selects the reader of its words (`values.READERS`); template and key are filled with the values read. To add a
-language, add a `Language`: nothing else needs to change.
-"""
+"""English patterns."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Since(StrEnum):
-    """The start of a fact's validity."""
-
-    ALWAYS = "always"
-    SAID = "said"  # or from the day that the clause names
-
-
-class Needs(StrEnum):
-    """A condition on a clause, besides its pattern."""
-
-    NOTHING = "nothing"
-    GREETING = "greeting"
-    WHOLE = "whole"  # nothing after a comma may change the meaning
-    PAST_DATE = "past_date"
-    COMING_DATE = "coming_date"
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractionRule:
-    """One phrasing of a fact.
-
-    `key` names the slot: a later fact with the same key replaces it. `{when}` in a template is a resolved time phrase
-    with a space before it, or empty.
-    """
-
-    pattern: re.Pattern[str]
-    template: str
-    key: str
-    since: Since = Since.ALWAYS
-    needs: Needs = Needs.NOTHING
-    replaces: bool = False
-    anywhere: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """`opening` finds sentences worth reading, `doubt` those not meant as facts; `nobody` is an unnamed speaker."""
-
-    nobody: str
-    opening: re.Pattern[str]
-    doubt: re.Pattern[str]
-    rules: tuple[ExtractionRule, ...]
-
-
-def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-# --- English ----------------------------------------------------------------------------------------------------------
+from holdfast.extract.patterns.rules import ExtractionRule, Language, Needs, Since, compile_pattern
 
 # One person may have many of these, so the name is part of the slot.
 _MANY = (
@@ -135,23 +78,25 @@ _OCCASIONS = (
 
 _NAMES = (
     ExtractionRule(
-        _compile(r"my (?:first |full |real )?name(?: is|'s) (?P<name>.+)"), "{whose} name is {name}.", "name"
+        compile_pattern(r"my (?:first |full |real )?name(?: is|'s) (?P<name>.+)"), "{whose} name is {name}.", "name"
     ),
     ExtractionRule(
-        _compile(
+        compile_pattern(
             r"(?:please |just |you can |everyone |everybody |my friends |people )*"
             r"calls? me (?P<capital_name>.+)"
         ),
         "{who} is called {capital_name}.",
         "called",
     ),
-    ExtractionRule(_compile(r"i'm (?P<introduced>.+)"), "{whose} name is {introduced}.", "name", needs=Needs.GREETING),
+    ExtractionRule(
+        compile_pattern(r"i'm (?P<introduced>.+)"), "{whose} name is {introduced}.", "name", needs=Needs.GREETING
+    ),
 )
 
 
 _PLACES = (
     ExtractionRule(
-        _compile(
+        compile_pattern(
             r"(?:(?:i|we)(?: live|'ve lived|'ve been living|'m living|'re living)|(?:i'm|we're) (?:based|living))"
             r" in (?P<place>.+)"
         ),
@@ -161,7 +106,7 @@ _PLACES = (
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"(?:i|we)(?:'ve)? moved from (?P<former>.{1,60}?) to (?P<place>.+)"),
+        compile_pattern(r"(?:i|we)(?:'ve)? moved from (?P<former>.{1,60}?) to (?P<place>.+)"),
         "{who} moved from {former} to {place}{when}.",
         "lives_in",
         Since.SAID,
@@ -169,7 +114,7 @@ _PLACES = (
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"(?:i|we)(?:'ve)? moved (?:back )?to (?P<place>.+)"),
+        compile_pattern(r"(?:i|we)(?:'ve)? moved (?:back )?to (?P<place>.+)"),
         "{who} moved to {place}{when}.",
         "lives_in",
         Since.SAID,
@@ -177,39 +122,39 @@ _PLACES = (
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"(?:(?:i|we) no longer live|(?:i'm|we're) no longer (?:living|based)) in (?P<former>.+)"),
+        compile_pattern(r"(?:(?:i|we) no longer live|(?:i'm|we're) no longer (?:living|based)) in (?P<former>.+)"),
         "{who} no longer lives in {former}.",
         "lives_in",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"(?:i|we) don't live in (?P<former>.+) any ?more"),
+        compile_pattern(r"(?:i|we) don't live in (?P<former>.+) any ?more"),
         "{who} no longer lives in {former}.",
         "lives_in",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"(?:i'm|i come) from (?P<place>.+)"),
+        compile_pattern(r"(?:i'm|i come) from (?P<place>.+)"),
         "{who} is from {place}.",
         "is_from",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"i was born (?:and raised )?in (?P<place>.+)"),
+        compile_pattern(r"i was born (?:and raised )?in (?P<place>.+)"),
         "{who} was born in {place}.",
         "born_in",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"i grew up in (?P<place>.+)"),
+        compile_pattern(r"i grew up in (?P<place>.+)"),
         "{who} grew up in {place}.",
         "grew_up_in",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"my (?:home ?town|home country)(?: is|'s) (?P<place>.+)"),
+        compile_pattern(r"my (?:home ?town|home country)(?: is|'s) (?P<place>.+)"),
         "{who} is from {place}.",
         "is_from",
     ),
@@ -218,13 +163,13 @@ _PLACES = (
 
 _WORK = (
     ExtractionRule(
-        _compile(r"(?:i work|i'm working|i'm employed) as (?P<work>an? .+)"),
+        compile_pattern(r"(?:i work|i'm working|i'm employed) as (?P<work>an? .+)"),
         "{who} works as {work}.",
         "occupation",
         Since.SAID,
     ),
     ExtractionRule(
-        _compile(
+        compile_pattern(
             rf"i'm (?P<word>an? (?:{_PROFESSION_OF} )?(?:{_PROFESSIONS}))"
             r"(?:$| (?:at(?! heart)|for|in|and|from|by|who|with|now|working|based)\b.*)"
         ),
@@ -234,41 +179,41 @@ _WORK = (
         Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"(?:i work|i'm working) (?:at|for) (?P<work>.+)"),
+        compile_pattern(r"(?:i work|i'm working) (?:at|for) (?P<work>.+)"),
         "{who} works at {work}.",
         "works_at",
         Since.SAID,
     ),
     ExtractionRule(
-        _compile(r"(?:i work|i'm working) in (?P<place>.+)"),
+        compile_pattern(r"(?:i work|i'm working) in (?P<place>.+)"),
         "{who} works in {place}.",
         "works_in",
         Since.SAID,
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"i no longer work (?:at|for) (?P<work>.+)"),
+        compile_pattern(r"i no longer work (?:at|for) (?P<work>.+)"),
         "{who} no longer works at {work}.",
         "works_at",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"i don't work (?:at|for) (?P<work>.+) any ?more"),
+        compile_pattern(r"i don't work (?:at|for) (?P<work>.+) any ?more"),
         "{who} no longer works at {work}.",
         "works_at",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"i (?:got|landed|accepted|started) (?:a )?(?:new )?job (?:at|with) (?P<work>.+)"),
+        compile_pattern(r"i (?:got|landed|accepted|started) (?:a )?(?:new )?job (?:at|with) (?P<work>.+)"),
         "{who} got a job at {work}{when}.",
         "works_at",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"i(?: study|'m studying|'m majoring in|'m doing a degree in) (?P<work>.+)"),
+        compile_pattern(r"i(?: study|'m studying|'m majoring in|'m doing a degree in) (?P<work>.+)"),
         "{who} studies {work}.",
         "studies",
         Since.SAID,
@@ -281,13 +226,13 @@ def _relations() -> Iterator[ExtractionRule]:
         named = f"(?:my|our) {_WHICH}(?P<word>{kinds})"
         text = "{whose} {word} is called {someone}."
         yield ExtractionRule(
-            _compile(rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)"),
+            compile_pattern(rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)"),
             text,
             key,
             anywhere=True,
         )
         yield ExtractionRule(
-            _compile(
+            compile_pattern(
                 rf"{named}(?:'s name is| is called| is named|'s called|'s named) "
                 r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
             ),
@@ -295,13 +240,13 @@ def _relations() -> Iterator[ExtractionRule]:
             key,
         )
         yield ExtractionRule(
-            _compile(rf"{named}(?: is|'s) (?P<introduced>.+)"),
+            compile_pattern(rf"{named}(?: is|'s) (?P<introduced>.+)"),
             text.replace("someone", "introduced"),
             key.replace("someone", "introduced"),
             needs=Needs.WHOLE,
         )
         yield ExtractionRule(
-            _compile(
+            compile_pattern(
                 rf"(?:i|we)(?:'ve| have|'ve got| have got| got| adopted) (?:a|an|another) {_WHICH}(?P<word>{kinds}) "
                 r"(?:called|named|whose name is) (?P<someone>[^\s,]+(?: [^\s,]+)?)"
             ),
@@ -309,7 +254,7 @@ def _relations() -> Iterator[ExtractionRule]:
             key,
         )
     yield ExtractionRule(
-        _compile(r"i'm (?:happily )?married to (?P<capital_name>.+)"),
+        compile_pattern(r"i'm (?:happily )?married to (?P<capital_name>.+)"),
         "{who} is married to {capital_name}.",
         "married_to",
         Since.SAID,
@@ -319,7 +264,7 @@ def _relations() -> Iterator[ExtractionRule]:
 def _likings() -> Iterator[ExtractionRule]:
     for said, reads in (("love", "loves"), ("like", "likes"), ("enjoy", "enjoys")):
         yield ExtractionRule(
-            _compile(rf"i (?:no longer|don't) {said} (?P<thing>.+?) any ?more"),
+            compile_pattern(rf"i (?:no longer|don't) {said} (?P<thing>.+?) any ?more"),
             f"{{who}} no longer {reads} {{thing}}.",
             "likes:{thing}",
             Since.SAID,
@@ -327,13 +272,13 @@ def _likings() -> Iterator[ExtractionRule]:
         )
     for said, reads in _LIKINGS:
         yield ExtractionRule(
-            _compile(rf"i (?:{said}) (?P<thing>.+)"),
+            compile_pattern(rf"i (?:{said}) (?P<thing>.+)"),
             f"{{who}} {reads} {{thing}}.",
             "likes:{thing}",
             needs=Needs.WHOLE,
         )
         yield ExtractionRule(
-            _compile(rf"i (?:{said}) to (?P<doing>.+)"),
+            compile_pattern(rf"i (?:{said}) to (?P<doing>.+)"),
             f"{{who}} {reads} to {{doing}}.",
             "likes:{doing}",
             needs=Needs.WHOLE,
@@ -343,25 +288,25 @@ def _likings() -> Iterator[ExtractionRule]:
 _FAVOURITE = r"(?:all[- ]time )?favou?rite"
 _FAVOURITES = (
     ExtractionRule(
-        _compile(r"i'm (?:a (?:big |huge |massive |total |real )?fan of|into|fond of) (?P<thing>.+)"),
+        compile_pattern(r"i'm (?:a (?:big |huge |massive |total |real )?fan of|into|fond of) (?P<thing>.+)"),
         "{who} likes {thing}.",
         "likes:{thing}",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(r"i'm not (?:a (?:big |huge )?fan of|into|fond of|keen on) (?P<thing>.+)"),
+        compile_pattern(r"i'm not (?:a (?:big |huge )?fan of|into|fond of|keen on) (?P<thing>.+)"),
         "{who} does not like {thing}.",
         "likes:{thing}",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(rf"my {_FAVOURITE} (?P<kind>.{{1,40}}?) (?:is|are) (?P<item>.+)"),
+        compile_pattern(rf"my {_FAVOURITE} (?P<kind>.{{1,40}}?) (?:is|are) (?P<item>.+)"),
         "{whose} favourite {kind} is {item}.",
         "favourite:{kind}",
         needs=Needs.WHOLE,
     ),
     ExtractionRule(
-        _compile(rf"(?P<item>.{{1,60}}?) (?:is|are) my {_FAVOURITE} (?P<kind>.{{1,40}})"),
+        compile_pattern(rf"(?P<item>.{{1,60}}?) (?:is|are) my {_FAVOURITE} (?P<kind>.{{1,40}})"),
         "{whose} favourite {kind} is {item}.",
         "favourite:{kind}",
         needs=Needs.WHOLE,
@@ -369,44 +314,44 @@ _FAVOURITES = (
 )
 _HEALTH = (
     ExtractionRule(
-        _compile(r"i'm (?:severely |deathly |very )?allergic to (?P<thing>.+)"),
+        compile_pattern(r"i'm (?:severely |deathly |very )?allergic to (?P<thing>.+)"),
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
     ),
     ExtractionRule(
-        _compile(r"i'm (?:not|no longer) allergic to (?P<thing>.+?)(?: any ?more)?"),
+        compile_pattern(r"i'm (?:not|no longer) allergic to (?P<thing>.+?)(?: any ?more)?"),
         "{who} is not allergic to {thing}.",
         "allergic:{thing}",
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"i(?:'ve| have)(?: got)? an? (?:severe |bad )?(?P<thing>[\w-]{3,20}) allergy"),
+        compile_pattern(r"i(?:'ve| have)(?: got)? an? (?:severe |bad )?(?P<thing>[\w-]{3,20}) allergy"),
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
     ),
     ExtractionRule(
-        _compile(r"i (?:don't|never|no longer) (?P<word>eat|drink) (?P<thing>.+?)(?: any ?more)?"),
+        compile_pattern(r"i (?:don't|never|no longer) (?P<word>eat|drink) (?P<thing>.+?)(?: any ?more)?"),
         "{who} does not {word} {thing}.",
         "eats:{thing}",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>eating|drinking) (?P<thing>.+)"),
+        compile_pattern(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>eating|drinking) (?P<thing>.+)"),
         "{who} stopped {word} {thing}{when}.",
         "eats:{thing}",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>smoking|drinking|gambling)"),
+        compile_pattern(r"i(?:'ve)? (?:stopped|quit|gave up|given up) (?P<word>smoking|drinking|gambling)"),
         "{who} stopped {word}{when}.",
         "habit:{word}",
         Since.SAID,
         replaces=True,
     ),
     ExtractionRule(
-        _compile(
+        compile_pattern(
             r"i'm (?:a )?(?P<word>vegetarian|vegan|pescatarian|lactose intolerant|gluten intolerant"
             r"|coeliac|celiac|diabetic|left-handed|colou?r-?blind)(?:$| (?:and|now|so|since|for|myself)\b.*)"
         ),
@@ -418,37 +363,39 @@ _HEALTH = (
 
 
 _DATES = (
-    ExtractionRule(_compile(r"my birthday(?: is|'s)(?: on)? (?P<day>.+)"), "{whose} birthday is {day}.", "birthday"),
-    ExtractionRule(_compile(r"i was born (?P<day>on .+)"), "{who} was born {day}.", "born_on"),
     ExtractionRule(
-        _compile(r"i'm (?P<number>\d{1,3}) (?:years old|years of age|yo|y/o)\b.*"),
+        compile_pattern(r"my birthday(?: is|'s)(?: on)? (?P<day>.+)"), "{whose} birthday is {day}.", "birthday"
+    ),
+    ExtractionRule(compile_pattern(r"i was born (?P<day>on .+)"), "{who} was born {day}.", "born_on"),
+    ExtractionRule(
+        compile_pattern(r"i'm (?P<number>\d{1,3}) (?:years old|years of age|yo|y/o)\b.*"),
         "{who} was {number} years old on {said_on}.",
         "age",
         Since.SAID,
     ),
     ExtractionRule(
-        _compile(rf"(?:i|we|my \w{{3,12}} and i|i've) (?P<word>{_EVENTS}) (?P<event>.+)"),
+        compile_pattern(rf"(?:i|we|my \w{{3,12}} and i|i've) (?P<word>{_EVENTS}) (?P<event>.+)"),
         "{who} {word} {event}{when}.",
         "event:{word} {event}",
         Since.SAID,
         Needs.PAST_DATE,
     ),
     ExtractionRule(
-        _compile(rf"i(?:'ve)? (?P<word>{_MILESTONES})"),
+        compile_pattern(rf"i(?:'ve)? (?P<word>{_MILESTONES})"),
         "{who} {word}{when}.",
         "event:{word}",
         Since.SAID,
         Needs.PAST_DATE,
     ),
     ExtractionRule(
-        _compile(rf"my (?P<word>{_OCCASIONS}) is"),
+        compile_pattern(rf"my (?P<word>{_OCCASIONS}) is"),
         "{whose} {word} is{when}.",
         "occasion:{word}",
         Since.ALWAYS,
         Needs.COMING_DATE,
     ),
     ExtractionRule(
-        _compile(r"(?:i'm|we're) moving to (?P<place>.+)"),
+        compile_pattern(r"(?:i'm|we're) moving to (?P<place>.+)"),
         "{who} is moving to {place}{when}.",
         "moving_to",
         Since.ALWAYS,
@@ -459,8 +406,8 @@ _DATES = (
 
 ENGLISH = Language(
     "The user",
-    _compile(r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's)\b"),
-    _compile(
+    compile_pattern(r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's)\b"),
+    compile_pattern(
         r"\b(?:if|unless|wish|wishes|imagine|pretend|suppose|supposing|assume|assuming|would|could|might"
         r"|maybe|perhaps"
         r"|probably|possibly|almost|nearly|dream|dreams|dreamed|dreamt|fantasy world|once upon|said|says"
@@ -476,143 +423,3 @@ ENGLISH = Language(
     ),
     (*_NAMES, *_PLACES, *_WORK, *_relations(), *_likings(), *_FAVOURITES, *_HEALTH, *_DATES),
 )
-
-
-# --- other languages: name, home and tastes ---------------------------------------------------------------------------
-
-
-def _basic(
-    names: str, homes: str, likes: str, hates: str, texts: tuple[str, str, str, str]
-) -> tuple[ExtractionRule, ...]:
-    """Build the same four rules for another language; `texts` are their templates."""
-    return (
-        ExtractionRule(_compile(rf"(?:{names}) (?P<capital_name>.+)"), texts[0], "name"),
-        ExtractionRule(_compile(rf"(?:{homes}) (?P<home>.+)"), texts[1], "lives_in", Since.SAID),
-        ExtractionRule(_compile(rf"(?:{likes}) (?P<taste>.+)"), texts[2], "likes:{taste}", needs=Needs.WHOLE),
-        ExtractionRule(_compile(rf"(?:{hates}) (?P<taste>.+)"), texts[3], "likes:{taste}", needs=Needs.WHOLE),
-    )
-
-
-SPANISH = Language(
-    "El usuario",
-    _compile(r"\b(?:me|mi|vivo|odio)\b"),
-    _compile(r"\b(?:si|ojalá|quizás?|tal vez|dijo|dice|dicen|cree|imagina|como si|gustaría|antes|no sé)\b"),
-    _basic(
-        "me llamo|mi nombre es",
-        "(?:yo )?vivo en",
-        "(?:a mí )?me (?:gusta|gustan|encanta|encantan)(?: mucho| muchísimo)?",
-        "(?:a mí )?no me (?:gusta|gustan)(?: nada)?|odio",
-        (
-            "El nombre de {who} es {capital_name}.",
-            "{who} vive en {home}.",
-            "A {who} le gusta {taste}.",
-            "A {who} no le gusta {taste}.",
-        ),
-    ),
-)
-GERMAN = Language(
-    "Der Nutzer",
-    _compile(r"\b(?:ich|mein)\b"),
-    _compile(
-        r"\b(?:wenn|falls|würde|hätte|wäre|vielleicht|sagt|sagte|meint|glaubt|denkt|ob"
-        r"|früher|angenommen|nicht mehr)\b"
-    ),
-    _basic(
-        "ich hei(?:ß|ss)e|mein name ist",
-        "ich (?:wohne|lebe) (?:jetzt |zurzeit )?in",
-        "ich (?:mag|liebe)(?: sehr| gerne?)?",
-        "ich (?:hasse|mag kein(?:e|en)?)",
-        ("{who} heißt {capital_name}.", "{who} wohnt in {home}.", "{who} mag {taste}.", "{who} mag kein {taste}."),
-    ),
-)
-FRENCH = Language(
-    "L'utilisateur",
-    _compile(r"\b(?:je|j'\w+|mon)\b"),
-    _compile(r"\b(?:si|peut-être|dit|disait|pense|croit|imagine|aimerais|comme si|avant|jamais|plus)\b"),
-    _basic(
-        "je m'appelle|mon nom est|mon prénom est",
-        "(?:je vis|j'habite) (?:à|en|au)",
-        "j'(?:aime|adore)(?: beaucoup| bien)?",
-        "je (?:n'aime pas|déteste)",
-        (
-            "{who} s'appelle {capital_name}.",
-            "{who} habite à {home}.",
-            "{who} aime {taste}.",
-            "{who} n'aime pas {taste}.",
-        ),
-    ),
-)
-PORTUGUESE = Language(
-    "O utilizador",
-    _compile(r"\b(?:eu|meu|moro|vivo|gosto|adoro|odeio|chamo-me|me)\b"),
-    _compile(r"\b(?:se|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
-    _basic(
-        "(?:o )?meu nome é|(?:eu )?me chamo|(?:eu )?chamo-me",
-        "(?:eu )?(?:moro|vivo) (?:em|no|na)",
-        "(?:eu )?(?:adoro|gosto(?: muito)? d[eoa]s?)",
-        "(?:eu )?(?:odeio|não gosto(?: nada)? d[eoa]s?)",
-        (
-            "{who} chama-se {capital_name}.",
-            "{who} mora em {home}.",
-            "{who} gosta de {taste}.",
-            "{who} não gosta de {taste}.",
-        ),
-    ),
-)
-
-_SURNAMES = (
-    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高梁郑罗宋谢唐韩曹许邓萧冯曾程蔡彭潘袁于董余苏叶吕魏蒋田杜丁沈姜范江傅钟卢汪戴崔任陆廖姚方"
-    "金"
-    "邱夏谭韦贾邹石熊孟秦阎薛侯雷白龙段郝孔邵史毛常万顾赖武康贺严尹钱施牛洪龚"
-)
-_HANZI = r"[\u4e00-\u9fff]"
-CHINESE = Language(
-    "用户",
-    _compile("我"),
-    _compile(
-        "如果|要是|假如|希望|可能|也许|听说|他说|她说|以前|曾经|要不是|好像|据说|说我|觉得我|以为|妈说|爸说|说：|想"
-    ),
-    (
-        ExtractionRule(
-            _compile(rf"(?:我叫|我的名字叫|我的名字是|我名叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"),
-            "{who}叫{hanzi}。",
-            "name",
-        ),
-        ExtractionRule(
-            _compile(rf"我(?:现在)?(?:家)?住在(?P<hanzi>{_HANZI}{{2,8}})$"),
-            "{who}住在{hanzi}。",
-            "lives_in",
-            Since.SAID,
-        ),
-        ExtractionRule(
-            _compile(rf"我(?:很|最|特别|非常|超|超级)?(?:喜欢|爱吃|爱喝)(?P<hanzi>{_HANZI}{{1,8}})$"),
-            "{who}喜欢{hanzi}。",
-            "likes:{hanzi}",
-            needs=Needs.WHOLE,
-        ),
-        ExtractionRule(
-            _compile(rf"我(?:很|最|特别|非常)?(?:不喜欢|讨厌)(?P<hanzi>{_HANZI}{{1,8}})$"),
-            "{who}不喜欢{hanzi}。",
-            "likes:{hanzi}",
-            needs=Needs.WHOLE,
-        ),
-        ExtractionRule(
-            _compile(
-                r"我(?:的)?(?P<word>妈妈|爸爸|母亲|父亲|妻子|老婆|丈夫|老公|上司|老板)"
-                rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"
-            ),
-            "{who}的{word}叫{hanzi}。",
-            "{word}",
-        ),
-        ExtractionRule(
-            _compile(
-                r"我(?:的)?(?P<word>姐姐|妹妹|哥哥|弟弟|儿子|女儿|同事|朋友|表弟|表妹|表哥|表姐|叔叔|姑姑|舅舅|阿姨)"
-                rf"(?:叫|名叫|的名字是|的名字叫)(?P<hanzi>[{_SURNAMES}]{_HANZI}{{1,2}})$"
-            ),
-            "{who}的{word}叫{hanzi}。",
-            "{word}:{hanzi}",
-        ),
-    ),
-)
-
-LANGUAGES = (ENGLISH, SPANISH, GERMAN, FRENCH, PORTUGUESE, CHINESE)
