@@ -17,12 +17,13 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from holdfast.domain.memory import ALWAYS, Trust, Validity
 from holdfast.domain.results import Record
 from holdfast.domain.transcript import Message, Role
-from holdfast.extract.dates import When, long_date, resolve, take_trailing
+from holdfast.extract.dates import When, is_past, long_date, resolve, take_trailing
 from holdfast.extract.patterns import LANGUAGES
-from holdfast.extract.patterns.english import SAME_RELATION
+from holdfast.extract.patterns.english.vocabulary import SAME_RELATION
 from holdfast.extract.patterns.rules import ExtractionRule, Language, Needs, Since
 from holdfast.extract.sentences import Clause, sentences_of
-from holdfast.extract.values import READERS, is_plain_subject, looks_like_a_name
+from holdfast.extract.phrases import reader_of
+from holdfast.extract.values import is_plain_subject, looks_like_a_name
 from holdfast.ports import Candidate
 
 MAX_FACT_CHARS = 200
@@ -131,15 +132,19 @@ def _match_anywhere(language: Language, sentence: str) -> Iterator[_RuleMatch]:
 
 
 def _match_clauses(language: Language, clauses: Sequence[Clause], said_at: datetime) -> Iterator[_RuleMatch]:
+    covered = 0
     for clause in clauses:
+        # A rule that reads on to the end of the sentence has read the clauses that follow.
+        if clause.start < covered:
+            continue
         phrase, undated = take_trailing(clause.text)
-        for rule in language.rules:
-            if rule.anywhere:
-                continue
+        for rule in language.rules_for(clause.text):
             # A date that is the fact itself stays in the text.
-            text = clause.text if "day" in rule.pattern.groupindex else undated
-            reading = _reading(rule, clause, text, phrase or clause.when, said_at)
+            dated = "day" in rule.pattern.groupindex
+            text = clause.to_end if rule.across else clause.text if dated else undated
+            reading = _reading(rule, clause, text, None if rule.across else phrase or clause.when, said_at)
             if reading is not None:
+                covered = clause.end if rule.across else covered
                 yield reading
                 break
 
@@ -148,19 +153,33 @@ def _reading(
     rule: ExtractionRule, clause: Clause, text: str, phrase: str | None, said_at: datetime
 ) -> _RuleMatch | None:
     """Apply the rule to the clause; None unless it matches and the clause has what the rule needs."""
-    found = rule.pattern.fullmatch(text)
-    # A negated place ("in Sintra, not Lisbon") does not change the meaning.
-    goes_on = clause.goes_on and not (clause.instead and "place" in rule.pattern.groupindex)
-    if found is None or (rule.needs is Needs.WHOLE and goes_on):
-        return None
     if rule.needs is Needs.GREETING and not clause.greeting:
         return None
-    ahead = rule.needs is Needs.COMING_DATE
-    when = resolve(phrase, said_at, ahead=ahead) if phrase else None
-    if when is None and (rule.needs in (Needs.PAST_DATE, Needs.COMING_DATE) or _is_to_come(phrase)):
+    found = rule.pattern.fullmatch(text)
+    if found is None:
+        return None
+    # A negated place ("in Sintra, not Lisbon") does not change the meaning.
+    goes_on = clause.goes_on and not (clause.instead and "place" in rule.pattern.groupindex)
+    if rule.needs is Needs.WHOLE and goes_on:
+        return None
+    ahead = rule.ahead or rule.needs is Needs.COMING_DATE
+    when = _when(rule, phrase, said_at, ahead)
+    if when is None and (
+        rule.needs in (Needs.PAST_DATE, Needs.COMING_DATE) or (not rule.ahead and _is_to_come(phrase))
+    ):
         return None
     values = _values(found)
     return None if values is None else _RuleMatch(rule, values, when, rule.replaces or clause.correcting)
+
+
+def _when(rule: ExtractionRule, phrase: str | None, said_at: datetime, ahead: bool) -> When | None:
+    if phrase is None:
+        return None
+    when = resolve(phrase, said_at, ahead=ahead)
+    if when is None and rule.ahead and not is_past(phrase):
+        # It has several meanings: it stays, with the day on which it was said.
+        return When(f" {phrase} (said on {long_date(said_at)})".lstrip(), None)
+    return when
 
 
 def _is_to_come(phrase: str | None) -> bool:
@@ -168,10 +187,10 @@ def _is_to_come(phrase: str | None) -> bool:
 
 
 def _values(found: re.Match[str]) -> dict[str, str] | None:
-    """Read every group with its reader; None if one of them is refused."""
+    """Read every group with its reader; None if one of them is refused. A group that did not take part is empty."""
     values: dict[str, str] = {}
     for group, raw in found.groupdict().items():
-        value = READERS[group](raw.strip())
+        value = "" if raw is None else reader_of(group)(raw.strip())
         if value is None:
             return None
         values[group] = value
@@ -204,7 +223,7 @@ def _candidate(
         validity=_validity(rule, when, message.said_at),
         key=f"{speaker or 'the user'}/{slot}".casefold()[:MAX_KEY_CHARS],
         replaces=reading.replaces and not _is_old_news(when, said_at),
-        former=reading.values.get("former") if "place" not in reading.values else None,
+        former=rule.ends.format(**reading.values) if rule.ends else None,
     )
 
 
@@ -230,7 +249,7 @@ def _apply_correction(
         found = _REPAIR.fullmatch(clause.text)
         if found is None or (found["meant"].casefold() == "it's" and not clause.correcting):
             continue
-        value = READERS[group](found["raw"])
+        value = reader_of(group)(found["raw"])
         if value is None or value == fact.reading.values[group]:
             continue
         reading = replace(fact.reading, values={**fact.reading.values, group: value}, replaces=True)

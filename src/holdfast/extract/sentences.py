@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from holdfast.domain.visible_text import has_hidden
 from holdfast.extract.dates import take_leading
+from holdfast.extract.spelling import add_subject, plain_clause, write_out
 from holdfast.extract.values import is_place_name
 
 MAX_READ_CHARS = 20_000
@@ -32,11 +33,12 @@ _QUESTION = re.compile(r"[?？¿]|[吗呢么]\W*$")
 
 # "Bob: I live in Paris" and "> I live in Paris" are not the speaker's own words.
 _FOREIGN_LINE = re.compile(
-    r"\s*(?:>|[-*#|]\s|\d+[.)]\s|(?!(?:ps|btw|note|update|correction|fun fact|fyi)\b)[\w .'-]{1,40}:\s)", re.I
+    r"\s*(?:>|[-*#|]\s|\d+[.)]\s|(?!(?:ps|btw|note|update|correction|fun fact|fyi|my|please note)\b)[\w .'-]{1,40}:\s)",
+    re.I,
 )
 _TASK = re.compile(
     r"(?:^|[.!?:\n] {0,2})(?:(?:please|can you|could you|now|help me) ){0,3}"
-    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write|draft|compose|role-?play"
+    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write(?! (?:to me|in|with)\b)|draft|compose|role-?play"
     r"|pretend|act as|act like"
     r"|repeat after|repeat the|correct (?:this|the|my)|fix (?:this|the|my)|edit (?:this|the|my)|imagine|suppose|say:"
     r"|let's pretend|let's say|finish (?:this|the)|complete (?:this|the)|traduce"
@@ -65,10 +67,16 @@ _REGIONS = (
     "|Norway|Finland|Poland|Greece|Turkey|Russia|Ukraine|India|China|Japan|Korea|Thailand|Vietnam|Indonesia|Australia"
     "|New Zealand|Egypt|Nigeria|Kenya|South Africa|Israel|Pakistan|Philippines|Singapore|Romania|Hungary"
 )
+# After "and", one of these verbs begins a statement of the same speaker: "I quit and moved to Oslo".
+_OWN_VERBS = (
+    "am|moved|joined|bought|adopted|became|switched|quit|sold|gave up|am now|now|live in|work (?:at|for|as|in|in)"
+    "|love|hate|got|speak|started|have (?:a|an|two|three)|was born|grew up|don't|can't|never|come back|come from|took up"
+)
 _JOINT = re.compile(
     rf",(?! ?(?:\d{{3,4}}|(?-i:{_REGIONS}))\b)"
     r"|[，、]|\s*[-–—]+\s|[()—]|\s(?:and|but|so|because|'?cause|y|e|und|et|pero|aber|mais|mas)"
-    r"\s(?=(?:i|i'm|my|we|our|he|she|it|it's|they|there|now|that|this|ich|yo|je|j'|eu|mi|me|meu|mein|moi)\b)",
+    r"\s(?=(?:i|i'm|i've|my|we|our|he|she|it|it's|they|there|now|that|this|ich|yo|je|j'|eu|mi|me|meu|mein|moi)\b(?! (?:are|have|broke|split|got|moved)\b))"
+    rf"|\s(?:and|but)\s(?=(?:{_OWN_VERBS})\b)",
     re.IGNORECASE,
 )
 _LEAD = re.compile(
@@ -106,19 +114,24 @@ _RESTART = re.compile(
 _INSTEAD = re.compile(
     r"\s*not (?:in |at |from )?(?P<other>[^,]{1,60}?)(?: any ?more| any longer)?(?:,(?P<rest>.*))?", re.IGNORECASE
 )
-_FILLERS = re.compile(
-    r"(?P<who>i'm|i|we|we're) (?:(?:really|also|just|absolutely|totally|still|personally|actually|currently|truly|now"
-    r"|definitely|simply|recently|always|genuinely|originally|finally|officially|mainly|so|very|do"
-    r"|kinda|secretly|myself"
-    r"|even|already|especially|particularly) )+",
+_OWN = re.compile(r"(?:i|i'm|i've|we|we're|we've)\b", re.IGNORECASE)
+# A habit's time or place may stand before it: "On Fridays I work from home".
+_HABIT = re.compile(
+    r"(?P<lead>(?:on|at|in|every|each|for|by|since|after|before|most|twice|once)\b[^,]{0,40}?),? "
+    r"(?P<rest>(?:i|i'm|i've|we|we're|we've)\b.*)",
     re.IGNORECASE,
 )
-_LONG_FORMS = (
-    (re.compile(r"\bi am\b", re.IGNORECASE), "I'm"),
-    (re.compile(r"\bwe are\b", re.IGNORECASE), "we're"),
-    (re.compile(r"\bdo not\b", re.IGNORECASE), "don't"),
-    (re.compile(r"\b(?:cannot|can not)\b", re.IGNORECASE), "can't"),
-    (re.compile(r"\bi have\b", re.IGNORECASE), "I've"),
+# "From now on" and the like begin an instruction, "not a fan" a statement.
+_OWN_SETTING = re.compile(
+    r"from now on|in (?:the )?future\b(?! i)|in general|as a rule|not (?:a|an)\b|when(?:ever)? you (?:write|answer|reply|give|show"
+    r"|explain|suggest|recommend|list|make)\b",
+    re.IGNORECASE,
+)
+_HABITUAL = re.compile(
+    r"on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:every|each) (?!time)[\w ]+|at (?:weekends|the weekend|night|home)"
+    r"|at work|on weekends|in my (?:free|spare) time|in the (?:mornings?|evenings?|afternoons?)|most \w+|for work"
+    r"|by profession|by trade|once a \w+|twice a \w+",
+    re.IGNORECASE,
 )
 
 
@@ -127,7 +140,8 @@ class Clause:
     """A piece of a sentence that may be a statement, without its lead-in ("well, actually") and fillers ("really").
 
     `goes_on`: a list or an attribute may follow it ("I love old, rusty cars"). `when` is a time phrase that stood
-    before it. `instead`: only the name of what is not meant follows ("in Sintra, not Lisbon").
+    before it. `instead`: only the name of what is not meant follows ("in Sintra, not Lisbon"). `to_end` is the text
+    from here to the end of the sentence, `start` and `end` are the places of both in it.
     """
 
     text: str
@@ -136,6 +150,9 @@ class Clause:
     goes_on: bool = False
     when: str | None = None
     instead: bool = False
+    to_end: str = ""
+    start: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +170,8 @@ def sentences_of(text: str) -> Iterator[Sentence]:
     for (sentence, mark), (following, _) in zip(pieces, [*pieces[1:], ("", "")], strict=True):
         if not _is_statement(sentence, mark) or (following and _TAKEN_BACK.fullmatch(following)):
             continue
-        yield Sentence(sentence, tuple(_clauses(sentence)))
+        plain = write_out(sentence)
+        yield Sentence(plain, tuple(_clauses(plain)))
 
 
 def _own_lines(text: str) -> str:
@@ -189,8 +207,9 @@ def _is_statement(sentence: str, mark: str) -> bool:
 
 def _clauses(sentence: str) -> Iterator[Clause]:
     correcting = greeting = unsettled = False
+    own = True
     when: str | None = None
-    for text, following in _pieces(sentence):
+    for start, text, following in _pieces(sentence):
         instead = _is_instead(following)
         lead = _LEAD.match(text)
         rest = text
@@ -202,21 +221,42 @@ def _clauses(sentence: str) -> Iterator[Clause]:
         when = led or when
         if not rest:
             continue
-        if _SETTING.match(rest):
+        habit = _HABIT.fullmatch(rest)
+        if habit and _HABITUAL.fullmatch(habit["lead"]):
+            rest = f"{habit['rest']} {habit['lead'].lower()}" if "by " not in habit["lead"].lower() else habit["rest"]
+        if _SETTING.match(rest) and not _OWN_SETTING.match(rest):
             unsettled = True
         elif not unsettled:
-            yield Clause(_plain(rest), correcting or instead, greeting, _goes_on(following), when, instead)
+            plain = _own_clause(rest, own)
+            own = _OWN.match(plain) is not None
+            yield Clause(
+                plain,
+                correcting or instead,
+                greeting,
+                _goes_on(following),
+                when,
+                instead,
+                to_end=plain if habit else _own_clause(sentence[start + text.find(rest) :], own),
+                start=start,
+                end=len(sentence),
+            )
         correcting, when = False, None
 
 
-def _pieces(sentence: str) -> Iterator[tuple[str, str | None]]:
-    """Yield each clause, and the text after its comma."""
+def _own_clause(text: str, own: bool) -> str:
+    """Return the plain form of a clause; one without a subject is the speaker's if the one before it is."""
+    plain = plain_clause(text)
+    return plain_clause(add_subject(plain)) if own else plain
+
+
+def _pieces(sentence: str) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the place of each clause, the clause, and the text after its comma."""
     start = 0
     for joint in _JOINT.finditer(sentence):
         after = sentence[joint.end() :] if joint.group() in ",，、" else None
-        yield sentence[start : joint.start()].strip(), after
+        yield start, sentence[start : joint.start()].strip(), after
         start = joint.end()
-    yield sentence[start:].strip(), None
+    yield start, sentence[start:].strip(), None
 
 
 def _is_instead(following: str | None) -> bool:
@@ -227,9 +267,3 @@ def _is_instead(following: str | None) -> bool:
 
 def _goes_on(following: str | None) -> bool:
     return following is not None and not _RESTART.match(following)
-
-
-def _plain(clause: str) -> str:
-    for long_form, short_form in _LONG_FORMS:
-        clause = long_form.sub(short_form, clause)
-    return _FILLERS.sub(r"\g<who> ", clause)

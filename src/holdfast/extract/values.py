@@ -19,7 +19,7 @@ MAX_NAME_CHARS = 40
 MAX_SUBJECT_CHARS = 64
 
 _PUNCTUATION = frozenset(" '-.,&+:")
-_ADDRESS = re.compile(r"\w\.\w{2}|:/|:\w|\bwww\b", re.IGNORECASE)
+_ADDRESS = re.compile(r"\w\.\w{2}|:/|:[^\W\d]|\bwww\b", re.IGNORECASE)
 _COMMAND = re.compile(
     r"\b(?:ignor|disregard|overrid|overwrit|instruct|jailbreak|prompt|obey|comply|bypass|sudo)\w*"
     r"|\b(?:must|always|never|forget|reveal|password|passwords|secret|secrets|delete|execute|api|system|eval|sql)\b",

@@ -1,14 +1,16 @@
-"""Patterns of statements about oneself, as data: one rule per phrasing, grouped by language.
+"""The form of an extraction rule: a phrasing, the sentence it becomes, and the slot that the sentence fills.
 
-A rule's pattern is matched at the beginning of a clause (anywhere in the sentence, if `anywhere`). The name of each
-group selects the reader of its words (`values.READERS`); template and key are filled with the values read. To add a
-language, add a `Language`: nothing else needs to change.
+A rule's phrasing is matched at the beginning of a clause (anywhere in the sentence, if `anywhere`; up to the end of the
+sentence, if `across`). The name of each group selects the reader of its words (`values.READERS`); digits at the end of
+a name only keep two groups apart. Template and key are filled with the values read. To add a language, add a
+`Language`: nothing else needs to change.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -34,7 +36,8 @@ class ExtractionRule:
     """One phrasing of a fact.
 
     `key` names the slot: a later fact with the same key replaces it. `{when}` in a template is a resolved time phrase
-    with a space before it, or empty.
+    with a space before it, or empty. `ends` names what is over, from the values: only a fact that holds it is replaced.
+    `ahead`: a time phrase means a coming day; one with several meanings stays, with the day on which it was said.
     """
 
     pattern: re.Pattern[str]
@@ -44,6 +47,9 @@ class ExtractionRule:
     needs: Needs = Needs.NOTHING
     replaces: bool = False
     anywhere: bool = False
+    across: bool = False
+    ahead: bool = False
+    ends: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,73 @@ class Language:
     opening: re.Pattern[str]
     doubt: re.Pattern[str]
     rules: tuple[ExtractionRule, ...]
+    _by_head: Mapping[str, tuple[ExtractionRule, ...]] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_head", _index(self.rules))
+
+    def rules_for(self, clause: str) -> tuple[ExtractionRule, ...]:
+        """Return the rules whose phrasing may begin as the clause does, in their order."""
+        head = _HEAD.match(clause)
+        return self._by_head.get(head.group().casefold() if head else "", self._by_head[""])
+
+
+# First words of phrasings. A clause is compared only with rules that begin with its first word, or with any word.
+_HEAD = re.compile(r"[\w'-]+")
+_FIRST_CHOICE = re.compile(r"([\w'-]+)(?= |$)|\(\?:([^()]*)\)(?= )")
+
+
+def _heads(rule: ExtractionRule) -> frozenset[str]:
+    """Return the first words of a phrasing; none if any word may come first."""
+    found = _FIRST_CHOICE.match(rule.pattern.pattern)
+    if found is None:
+        return frozenset()
+    firsts = [_HEAD.match(choice) for choice in (found[1] or found[2]).split("|")]
+    return frozenset(first.group().casefold() for first in firsts if first) if all(firsts) else frozenset()
+
+
+def _index(rules: Iterable[ExtractionRule]) -> dict[str, tuple[ExtractionRule, ...]]:
+    entries = [(rule, _heads(rule)) for rule in rules if not rule.anywhere]
+    every = {head for _, heads in entries for head in heads} | {""}
+    return {each: tuple(rule for rule, heads in entries if not heads or each in heads) for each in every}
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
+
+
+_PIECE = re.compile(r"\(\?P<\w+>|\(\?<[!=]|\\.|(?P<choice>\((?!\?))|<(?P<open>\w+)=|<(?P<name>\w+)>|(?P<close>>)")
+
+
+def phrasing(pattern: str) -> re.Pattern[str]:
+    """Compile a phrasing: `(a|b)` is a choice that reads nothing, `<name>` a value, `<name=a|b>` a value of a form."""
+    return compile_pattern(_PIECE.sub(_expand, pattern))
+
+
+def _expand(piece: re.Match[str]) -> str:
+    if piece["choice"]:
+        return "(?:"
+    if piece["name"]:
+        return f"(?P<{piece['name']}>.+?)"
+    if piece["open"]:
+        return f"(?P<{piece['open']}>"
+    return ")" if piece["close"] else piece.group()
+
+
+def rule(
+    said: str,
+    template: str,
+    key: str,
+    since: Since = Since.SAID,
+    needs: Needs = Needs.NOTHING,
+    *,
+    replaces: bool = False,
+    anywhere: bool = False,
+    across: bool = False,
+    ahead: bool = False,
+    ends: str = "",
+) -> ExtractionRule:
+    """Build a rule from its phrasing."""
+    return ExtractionRule(
+        phrasing(said), template, key, since, needs, replaces or bool(ends), anywhere, across, ahead, ends
+    )

@@ -1,0 +1,327 @@
+"""Relatives, partners, friends and animals: their names, and what they are and do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.extract.patterns.english.vocabulary import (
+    BELIEFS,
+    BODY,
+    COUNTS,
+    DIETS,
+    MANY_RELATIVES,
+    NATIONALITIES,
+    ONE_RELATIVE,
+    PARTNERS,
+    PETS,
+    PETS_TOGETHER,
+    RELATIVES_TOGETHER,
+    STATES_OF_HEALTH,
+    WHICH,
+)
+from holdfast.extract.patterns.rules import ExtractionRule, Needs, Since, rule
+
+_NAME = r"(?-i:[A-Z\u00c0-\u00de])[\w'-]+( (?-i:[A-Z\u00c0-\u00de])[\w'-]+)?"
+_BEINGS = f"{MANY_RELATIVES}|{ONE_RELATIVE}|{PARTNERS}|{PETS}"
+_GROUPS = f"{RELATIVES_TOGETHER}|{PETS_TOGETHER}"
+_PERSON = rf"(my|our) <person={WHICH}({_BEINGS}|{_GROUPS})(,? {_NAME}\b(?!'s),?)?>"
+_KIN = "sister|brother|son|daughter|aunt|uncle|niece|nephew|cousin|child|kid|baby|grandchild|grandson|granddaughter"
+_NOT_BEING = (
+    "bit|pain|mess|nightmare|idiot|jerk|saint|angel|genius|liar|hero|joke|star|fool|little|lot|great|good|bad|terrible"
+    "|nice|huge|big|total|real|very|really|such|wonderful|lovely|amazing|monster|legend|treasure|sweetheart|handful"
+    "|mystery|problem|night|mile|while|different|true|fan|man|woman|person|guy"
+)
+_NUMBER = (
+    r"\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
+    r"|seventeen|eighteen|nineteen|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?|a hundred"
+)
+_KIND = "{person}"
+
+
+def _names() -> Iterator[ExtractionRule]:
+    for kinds, key in (
+        (f"{MANY_RELATIVES}|{PETS}", "{word}:{someone}"),
+        (ONE_RELATIVE, "{word}"),
+        (PARTNERS, "partner"),
+    ):
+        named = f"(my|our) {WHICH}<word={kinds}>"
+        text = "{whose} {word} is called {someone}."
+        yield rule(
+            rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)",
+            text,
+            key,
+            Since.ALWAYS,
+            anywhere=True,
+        )
+        yield rule(
+            rf"{named}('s name is| is called| is named|'s called|'s named| goes by) "
+            r"(?P<someone>[^\s,]+(?: [^\s,]+)?)",
+            text,
+            key,
+            Since.ALWAYS,
+        )
+        yield rule(
+            rf"{named}( is|'s) (?P<introduced>.+)",
+            text.replace("someone", "introduced"),
+            key.replace("someone", "introduced"),
+            Since.ALWAYS,
+            Needs.WHOLE,
+        )
+        yield rule(
+            rf"(i|we) (have|got|just got|adopted|just adopted|bought) (a|an|another|a second) ([\w'-]+ )?{WHICH}<word={kinds}>,? "
+            r"((who's |he's |she's |that's )?(called|named)|whose name is|(and )?(his|her|its|their) name is) (?P<someone>[^\s,]+(?: [^\s,]+)?)"
+            r"(?:[ ,].*)?",
+            text,
+            key,
+            Since.ALWAYS,
+            across=True,
+        )
+        yield rule(
+            rf"(i|we) (have|got|adopted) (a|an|another) ([\w'-]+ )?{WHICH}<word={kinds}>,? "
+            r"(his|her|its|their) name( is|'s) (?P<someone>[^\s,]+(?: [^\s,]+)?)(?:[ ,].*)?",
+            text,
+            key,
+            Since.ALWAYS,
+            across=True,
+        )
+        yield rule(
+            rf"(i|we) (have|got) (a|an|another) ([\w'-]+ )?{WHICH}<word={kinds}>, (he|she|it)('s| is) (called|named) "
+            r"(?P<someone>[^\s,]+(?: [^\s,]+)?)(?:[ ,].*)?",
+            text,
+            key,
+            Since.ALWAYS,
+            across=True,
+        )
+        yield rule(
+            rf"(?P<someone>{_NAME}), my {WHICH}<word={kinds}>, .+",
+            text,
+            key,
+            Since.ALWAYS,
+            across=True,
+        )
+        yield rule(rf"(?P<someone>{_NAME}) is my {WHICH}<word={kinds}>( .*)?", text, key, Since.ALWAYS, Needs.WHOLE)
+
+
+_FACTS = (
+    # predicate, its reading, the end of the key
+    (
+        "(live|lives|is living|are living|has lived|have lived) <theirs=(in|with|near|at|on|abroad|alone|next|outside|upstairs"
+        "|by|far|around|here) ?.*>",
+        "lives {theirs}",
+        "lives_in",
+    ),
+    ("(has |have |just )?moved to <theirs>", "moved to {theirs}{when}", "lives_in"),
+    ("(works|work|is working|are working) <theirs>", "works {theirs}", "work"),
+    ("<word2=studies|study|teaches|teach> <theirs>", "{word2} {theirs}", "work"),
+    ("(is|are) studying <theirs>", "studies {theirs}", "work"),
+    ("(is|'s) <theirs=(allergic|intolerant) to .+>", "is {theirs}", "is_allergic"),
+    (
+        f"<word2=is|are|'s> <lower=(a |an )?(now )?({STATES_OF_HEALTH}|{DIETS}|{NATIONALITIES}|{BELIEFS}"
+        "|retired|divorced|separated|married|single|engaged|widowed|unemployed|expecting( a baby)?|in hospital|in care"
+        "|adopted|twins|identical twins)>( (and|so|now|but|since)\\b.*)?",
+        "{word2} {lower}",
+        "is:{lower}",
+    ),
+    (
+        rf"<word2=is|are|'s> <lower=(also )?({_NUMBER})( and ({_NUMBER}))?>( (years|months|weeks) old| now| already)?",
+        "{word2} {lower} years old",
+        "age",
+    ),
+    (
+        rf"<word2=is|'s> <theirs=(also )?(an?|the) (?!({_NOT_BEING})\b)[\w'-]+( .+)?>",
+        "{word2} {theirs}",
+        "is_a",
+    ),
+    (rf"<word2=turned|turns|is turning|turned> <theirs=({_NUMBER})\b.*>", "{word2} {theirs}{when}", "age"),
+    ("(was|were|is|'s) <theirs=born .+>", "was {theirs}{when}", "born"),
+    ("(was|were) born", "was born{when}", "born"),
+    (
+        "(has )?<word2=died|passed away|passed|was put down|is dead|ran away|has died|was stolen>( of .+| from .+)?",
+        "{word2}{when}",
+        "died",
+    ),
+    (
+        "<word2=plays|play|speaks|speak|runs|owns|drives|collects|sings|paints|coaches|trains for|goes to|go to|attends|attend|"
+        "loves|love|likes|like|hates|hate|prefers|has|have|wears|eats|eat|drinks|smokes|takes|suffers from|used to work"
+        "|grew up in|comes from|come from|doesn't eat|don't eat|doesn't like|don't like|can't eat|doesn't drink"
+        "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|sleeps"
+        "|is training for|is called|are called|is on|are on|is in> <theirs>",
+        "{word2} {theirs}",
+        "{word2}:{theirs}",
+    ),
+    (
+        "<word2=starts|started|graduated|graduates|finished|retired|got married|got engaged|got divorced|had a baby"
+        "|gave birth|broke|joined|opened|founded|dropped out|won|lost|is starting|just started|just graduated"
+        "|had puppies|had kittens|had surgery|has just started|goes to school|finishes>( <theirs>)?",
+        "{word2} {theirs}{when}",
+        "{word2}:{theirs}",
+    ),
+    (
+        "<word2=is|are> <theirs=(getting married|moving|visiting|coming|staying|arriving|flying|graduating|starting|"
+        "turning|having|expecting|due|undergoing|retiring)\\b.*>",
+        "{word2} {theirs}{when}",
+        "plan:{theirs}",
+    ),
+    (
+        rf"<word2=broke|sprained|hurt|tore|injured> (his|her|their) <theirs=(\w+ )?({BODY})\b.*>",
+        "{word2} their {theirs}{when}",
+        "injury:{theirs}",
+    ),
+)
+
+
+def _facts() -> Iterator[ExtractionRule]:
+    for said, reading, key in _FACTS:
+        yield rule(
+            f"{_PERSON} {said}" if not said.startswith("'") else _PERSON + said,
+            "{whose} {person} " + reading + ".",
+            "{person}/" + key,
+            needs=Needs.WHOLE if "is_a" in key else Needs.NOTHING,
+            ahead="plan" in key,
+        )
+
+
+_HERD = rf"(?P<rest>({COUNTS}|another|no|triplets|twin) ([\w'-]+ ){{0,3}}({_BEINGS}|{_GROUPS})"
+_OURS = (
+    rule(
+        rf"(i|we)( have|'ve got| own| keep| got| just got| adopted| just adopted| foster|'ve adopted) {_HERD})"
+        r"(?:,| called| named|:| -) <names>(,(?! and).*|;.*| who .*)?",
+        "{who} has {rest}, {names}.",
+        "has:{rest}",
+        Since.SAID,
+        across=True,
+    ),
+    rule(
+        rf"(i|we) (have|own|keep|foster) {_HERD}\b(?! (who|that)\b).*)",
+        "{who} has {rest}.",
+        "has:{rest}",
+        Since.SAID,
+    ),
+    rule(
+        rf"(i|we) <word=got|just got|adopted|just adopted|rescued|have adopted|'ve adopted|bought> {_HERD}\b(?! (who|that|to)\b).*)",
+        "{who} {word} {rest}{when}.",
+        "has:{rest}",
+        Since.SAID,
+    ),
+    rule(
+        rf"(i|we) (don't|do not) have <rest=(any|a|an) ({_BEINGS}|{_GROUPS})( or .+)?>",
+        "{who} does not have {rest}.",
+        "has:{rest}",
+        Since.SAID,
+        replaces=True,
+    ),
+    rule(
+        rf"(i|we) (don't have|no longer have) (any |a |an |the )?<lower={_BEINGS}|{_GROUPS}>( any ?more)?",
+        "{who} no longer has a {lower}.",
+        "has:a {lower}",
+        ends="{lower}",
+    ),
+    rule(
+        rf"(i|we|i've|we've) (gave|had to give|given|have to give) (away |up )?(my|our|the) <person={WHICH}({PETS}|{PETS_TOGETHER})( {_NAME})?>( away| up)?( .*)?",
+        "{who} gave away {person}{when}.",
+        "has:a {person}",
+        ends="{person}",
+    ),
+    rule(
+        rf"(i|we) (lost|had to put down|put down) (my|our) <person={WHICH}({_BEINGS})( {_NAME})?>( .*)?",
+        "{who} lost their {person}{when}.",
+        "has:a {person}",
+        ends="{person}",
+    ),
+    # children and ancestors
+    rule(
+        rf"i'm <rest=(an?|the) (proud |single |new )?(mother|father|mom|mum|dad|parent|grandmother|grandfather|grandma|grandpa"
+        rf"|grandparent|aunt|uncle|godmother|godfather|twin|only child|widow|widower|triplet|middle child|stepmom|stepdad)\b( (of|to|with) .+)?>( (now|and|so|but)\b.*)?",
+        "{who} is {rest}.",
+        "is:{rest}",
+    ),
+    rule(
+        r"(i|we|i've|i'm) (just )?(became|become|becoming|going to be|going to become) <rest=(an?|the) (proud )?(mother|father|mom|mum|dad|parent"
+        r"|grandmother|grandfather|grandma|grandpa|grandparents|aunt|uncle|godmother|godfather|parents)\b.*>",
+        "{who} became {rest}{when}.",
+        "is:{rest}",
+    ),
+    rule(
+        r"(i|we) (just )?<word=had|welcomed|adopted> <past=(a|our|twin|my) (first |second |third |little |healthy )?(baby|son|daughter|child|girl|boy|boys|girls)\b.*>",
+        "{who} {word} {past}{when}.",
+        "birth:{past}",
+    ),
+    rule(
+        r"(i'm|we're) <rest=(expecting|having) (a baby|twins|our|my|a (boy|girl|child|son|daughter)|triplets)\b.*>",
+        "{who} is {rest}{when}.",
+        "expecting",
+        ahead=True,
+    ),
+    rule(r"(i'm|we're) pregnant( with <rest>)?", "{who} is pregnant.", "expecting"),
+    rule(
+        r"(i|we) have <rest=no (siblings|children|kids|pets|brothers or sisters|family)>",
+        "{who} has {rest}.",
+        "has:{rest}",
+    ),
+)
+_STATUS = (
+    rule(r"(i'm|we're) (happily )?married to <introduced>", "{who} is married to {introduced}.", "partner"),
+    rule(r"(i'm|we're) engaged to <introduced>", "{who} is engaged to {introduced}.", "partner"),
+    rule(
+        rf"(i'm|we're) (dating|seeing|going out with|together with|in a relationship with) (?P<someone>{_NAME})( .*)?",
+        "{who} is dating {someone}.",
+        "partner",
+    ),
+    rule(
+        rf"i('m dating|'m seeing|'m going out with|'ve met|'m with| met| started dating| started seeing|'ve started dating|'ve started seeing)"
+        rf" (someone|somebody|a \w+)( new)?,? ((his|her|their) name is|(called|named)|(he's|she's) called) (?P<someone>{_NAME})( .*)?",
+        "{who} is dating {someone}.",
+        "partner",
+        across=True,
+    ),
+    rule(
+        rf"(?P<someone>{_NAME}) and i <rest=(are getting married|got married|are married|are engaged|got engaged|are expecting|"
+        r"broke up|split up|have split up|have broken up|separated|are divorced|got divorced|are together|are dating|moved in together"
+        r"|have separated|live together|live apart)\b.*>",
+        "{who} and {someone} {rest}{when}.",
+        "partner",
+        across=True,
+        replaces=True,
+        ahead=True,
+    ),
+    rule(
+        rf"(i|we|i've) <rest=(broke up|split up|separated|broken up) with> (my (ex-?)?\w+ )?(?P<someone>{_NAME})( .*)?",
+        "{who} {rest} {someone}{when}.",
+        "partner",
+        ends="{someone}",
+    ),
+    rule(
+        rf"(i|we|i've|we've) (just )?<word=got married to|married|got engaged to> (?P<someone>{_NAME})( (and|but|so|in|at)\b.*)?",
+        "{who} {word} {someone}{when}.",
+        "partner",
+        replaces=True,
+    ),
+    rule(
+        r"(i|we|i've|we've) (just )?<word=got married|got engaged|got divorced|separated|split up|broke up>( (and|but|so|in|at|again)\b.*)?",
+        "{who} {word}{when}.",
+        "marital",
+        replaces=True,
+    ),
+    rule(
+        r"(i'm|i've been|we're|we've been) (now |happily |recently |newly )?<word=married|engaged|divorced|separated|widowed|single|in a relationship|a widow|a widower>"
+        r"( (now|again|since|for|and|so|with|but)\b.*)?",
+        "{who} is {word}{when}.",
+        "marital",
+        needs=Needs.WHOLE,
+    ),
+    rule(
+        rf"my {WHICH}({PARTNERS}) and i <rest=(are getting married|got married|are married|are engaged|got engaged|are expecting|broke up|split up|"
+        r"have split up|separated|are divorced|got divorced|moved in together|live together|live apart)\b.*>",
+        "{who} and their partner {rest}{when}.",
+        "marital",
+        across=True,
+        replaces=True,
+        ahead=True,
+    ),
+    rule(
+        r"i have (a |an )(new )?<rest=boyfriend|girlfriend|partner|fiancé|fiancée|husband|wife>",
+        "{who} has a {rest}.",
+        "marital",
+    ),
+)
+PEOPLE = (*_OURS[:1], *_names(), *_STATUS, *_facts(), *_OURS[1:])

@@ -1,0 +1,190 @@
+"""Plans with dates, birthdays, and what happened on a day."""
+
+from __future__ import annotations
+
+from holdfast.extract.patterns.english.vocabulary import OCCASIONS
+from holdfast.extract.patterns.rules import Needs, Since, rule
+
+_EVENTS = (
+    "adopted|attended|baked|bought|broke|built|celebrated|completed|cooked|created|dyed|enrolled in|explored|finished"
+    "|founded|got|graduated from|graduated|hiked|hosted|invited|joined|launched|learned|left for|lost|made|met|moved"
+    "|opened|organized|organised|painted|passed|performed|planted|played|published|quit|ran|read|received|recorded"
+    "|returned from|sang|saw|signed up for|sold|started|submitted|sprained|took|taught|tried|turned"
+    "|visited|volunteered"
+    "|watched|went to|went on|went|won|wrote|got back from|came back from|applied to|applied for|flew to|drove to"
+    "|participated in|helped organize|competed in|danced at|rescued|donated|traveled to"
+    "|travelled to|checked out|set up"
+    "|took part in|gave|had|led|reached|picked up|enjoyed|stayed in"
+)
+_MILESTONES = r"graduated|retired|got married|got engaged|got promoted|got divorced|quit|turned \d{1,2}"
+_IS_ON = (
+    r"( is|'s|'s booked| is booked| is scheduled| got moved| was moved| has been moved| moved| is now| was postponed|'s set"
+    r"| is set| is planned| has been postponed| was rescheduled| got postponed| starts| begins| ends| expires| is due|'s due)"
+    r"( for| to| on| at)?"
+)
+_GOING = (
+    "flying|going|travelling|traveling|driving|heading|moving|relocating|sailing|cycling|hiking|walking|taking"
+    "|running|starting|having|getting|attending|visiting|hosting|defending|graduating|marrying|leaving|returning"
+    "|retiring|opening|launching|playing|performing|presenting|giving|speaking|competing|doing|joining|climbing|seeing"
+    "|meeting|throwing|celebrating|adopting|buying|selling|finishing|undergoing|expecting|picking up|volunteering"
+    "|turning|sitting|taking part|participating|camping|renovating|working|teaching|publishing|recording|signing"
+    "|closing|coming|spending|staying|off|back|due"
+)
+_SETTLED = (
+    "signed up for|registered for|booked|enrolled in|applied for|bought tickets for|got tickets for|reserved|planned"
+)
+
+PLANS = (
+    # birthdays and age
+    rule(r"my birthday( is|'s)( on)? <day>", "{whose} birthday is {day}.", "birthday", Since.ALWAYS),
+    rule(r"<day> is my birthday", "{whose} birthday is {day}.", "birthday", Since.ALWAYS),
+    rule(
+        r"i was born (?P<day>(on )?(the )?\d.+|on .+|\w+ \d{1,2}.+)", "{who} was born {day}.", "born_on", Since.ALWAYS
+    ),
+    rule(
+        r"i was born <verbatim=in (the )?(\w+ )?(of )?((19|20)\d\d|'?\d0s)>( (and|in|so|but)\b.*)?",
+        "{who} was born {verbatim}.",
+        "born_on",
+        Since.ALWAYS,
+    ),
+    rule(
+        r"i'm <number=\d{1,3}>( (years old|years of age|yo|y/o|years young))( .*)?",
+        "{who} was {number} years old on {said_on}.",
+        "age",
+    ),
+    rule(r"i'm <number=\d{2}>", "{who} was {number} years old on {said_on}.", "age"),
+    rule(r"i (just )?turned <number=\d{1,2}>", "{who} turned {number}{when}.", "age"),
+    rule(
+        r"(i turn|i'm turning|i'll be|i'll turn) <number=\d{1,2}>",
+        "{who} turns {number}{when}.",
+        "turns",
+        ahead=True,
+        needs=Needs.COMING_DATE,
+    ),
+    # plans
+    rule(
+        rf"my <word={OCCASIONS}>{_IS_ON}",
+        "{whose} {word} is{when}.",
+        "occasion:{word}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+    ),
+    rule(
+        rf"(our|the|my) <rest=([\w'-]+ ){{0,3}}({OCCASIONS}|lease|visa|contract|passport|course|semester|term|holidays|chemo|treatment|baby|surgery|operation|school|job|rent|trial|release|premiere|opening|licence|license)>{_IS_ON}",
+        "{whose} {rest} is{when}.",
+        "occasion:{rest}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+    ),
+    rule(
+        rf"<lower={OCCASIONS}>('s| is) (booked|scheduled|set|planned|confirmed|on)( for| on)?",
+        "{whose} {lower} is{when}.",
+        "occasion:{lower}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+    ),
+    rule(
+        r"(i'm|we're) moving to <place>",
+        "{who} is moving to {place}{when}.",
+        "moving_to",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+    ),
+    rule(
+        r"(i'm|we're) (moving|relocating) to <place>",
+        "{who} is moving to {place}{when}.",
+        "moving_to",
+        Since.ALWAYS,
+        ahead=True,
+    ),
+    rule(
+        rf"(i have|we have|i've booked|i booked|we've booked|i also have) <rest=(an?|my|our|another|the) ([\w'-]+ ){{0,3}}({OCCASIONS})( (with|at|in|for|to) .+)?( on| in| at| for)?>",
+        "{who} has {rest}{when}.",
+        "occasion:{rest}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+        ahead=True,
+    ),
+    rule(
+        rf"(i'm|we're) <rest=(also )?({_GOING})( .+)?>",
+        "{who} is {rest}{when}.",
+        "plan:{rest}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+        ahead=True,
+    ),
+    rule(
+        r"(i'll be|we'll be|i'll|we'll) <rest=(?!turn\b)(on|in|at|back|away|off|out|visiting|travelling|traveling|abroad|attending|working|start|move|visit|fly|travel|graduate|retire|go|leave)\b.*>",
+        "{who} will be {rest}{when}.",
+        "plan:{rest}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+        ahead=True,
+    ),
+    rule(
+        r"(i|we) (also )?<verb=fly|leave|travel|go|move|head|start|graduate|retire|return|finish> <rest=(to|for|from|at|my|as|back|home) .+>",
+        "{who} {verb} {rest}{when}.",
+        "plan:{verb} {rest}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+        ahead=True,
+    ),
+    rule(
+        r"(i|we) <verb=graduate|retire|move|leave|marry|start>",
+        "{who} {verb}{when}.",
+        "plan:{verb}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+        ahead=True,
+    ),
+    rule(
+        r"(i plan|i'm planning|we're planning|we plan|i intend|i'm hoping|i've decided|we've decided|i'm going) (on |to )<rest=(retire|learn|learning|retiring|moving|move|buy|buying|run|running|study|studying|visit|visiting|start|starting"
+        r"|write|writing|travel|travelling|traveling|build|building|apply|get|sell|go|open|take|spend|marry|adopt|walk|climb|hike|cycle)\b.*>",
+        "{who} plans to {rest}{when}.",
+        "plan:{rest}",
+        Since.SAID,
+        ahead=True,
+    ),
+    rule(
+        r"my (main |big |biggest |new )?(goal|dream|resolution|ambition|aim|target)( (for|in|this) [\w ]{1,20})? is to <rest>",
+        "{whose} goal is to {rest}{when}.",
+        "goal:{rest}",
+        Since.SAID,
+        ahead=True,
+    ),
+    rule(r"(i'm|we're|i've been) saving (up )?(for|to) <rest>", "{who} is saving for {rest}.", "saving:{rest}"),
+    rule(
+        r"(i'm|i've started|i've been) (training|preparing|practising|practicing|studying|revising|rehearsing) for <rest=(a|an|the|my|our) .+>",
+        "{who} is preparing for {rest}{when}.",
+        "preparing:{rest}",
+        Since.SAID,
+        ahead=True,
+    ),
+    rule(
+        rf"(i|we|i've|we've) <word={_SETTLED}> <rest=(an?|the|my|our|tickets|flights) .+>",
+        "{who} {word} {rest}{when}.",
+        "plan:{rest}",
+        Since.SAID,
+        ahead=True,
+    ),
+    rule(
+        r"(i|we|i've|we've) (cancelled|canceled|called off) (my|our|the) <rest=(trip|flight|holiday|vacation|wedding|appointment|party|move|surgery|subscription|membership|course|order|reservation|booking|tour|visit)\b.*>",
+        "{who} cancelled the {rest}.",
+        "plan:{rest}",
+        replaces=True,
+    ),
+    rule(
+        r"(my|our|the) <rest=(trip|flight|holiday|vacation|wedding|party|move|surgery|concert|course|tour|visit|marathon|race)( (to|in|with|for) .+)?> (is|was|got|has been) (cancelled|canceled|called off|off)( .*)?",
+        "{whose} {rest} is cancelled.",
+        "plan:{rest}",
+        replaces=True,
+    ),
+    # what happened on a day
+    rule(
+        rf"(i|we|my \w{{3,12}} and i|i've) <word={_EVENTS}> <event>",
+        "{who} {word} {event}{when}.",
+        "event:{word} {event}",
+        needs=Needs.PAST_DATE,
+    ),
+    rule(rf"(i|i've) <word={_MILESTONES}>", "{who} {word}{when}.", "event:{word}", needs=Needs.PAST_DATE),
+)

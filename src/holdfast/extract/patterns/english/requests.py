@@ -1,0 +1,160 @@
+"""Standing instructions to an assistant: how to answer, in which language, how to call somebody.
+
+A wish for this one answer is none: without "always", "never" or "from now on", only what can be meant for good is read.
+"""
+
+from __future__ import annotations
+
+from holdfast.extract.patterns.rules import Needs, Since, rule
+
+_PLEASE = r"(please |pls |just |and |also |so |then |ok |okay )*"
+_MANNER = (
+    "answer|reply|respond|write|speak|talk|use|give|show|explain|keep|address|cite|include|add|mention|format|round"
+    "|convert|spell|translate|start|end|begin|ask|check|double[- ]check|tell|suggest|recommend|list|quote|sign|put|make"
+    "|be|provide|offer|call|refer|summari[sz]e|present|express|confirm|warn|remind|assume|avoid|stick|limit|name|state"
+    "|calculate|number|structure|link|label|greet|wait|prefer|say|send|consider|describe|sort|wrap|number|highlight"
+)
+_FROM_NOW = (
+    r"(from now on|from here on|in (the )?future|going forward|in general|as a rule|for future reference|generally)"
+)
+_STYLE = (
+    r"(?:in (?:short )?)?(?:bullet points?|bullets|metric|metric units|imperial units|british|american|british english|american english"
+    r"|celsius|fahrenheit|kilometres|kilometers|miles|euros?|dollars|pounds|24[- ]hour|12[- ]hour|iso dates?|plain english"
+    r"|plain language|simple words|short sentences|full sentences|formal|informal|markdown|plain text|emojis?|type hints"
+    r"|code comments|tables|numbered lists|sources|units|spelling|spellings|english|german|french|spanish|italian|portuguese|dutch"
+    r"|swedish|polish|turkish|japanese|chinese|korean|russian|arabic|hindi|norwegian|danish|finnish|greek|czech|hungarian"
+    r"|concise|brief|direct|polite|patient|honest|blunt)"
+)
+_BANNED = (
+    r"emojis?|emoticons?|small talk|exclamation marks?|bullet points?|bullets|jargon|markdown|tables|headings|apologies|apologising"
+    r"|apologizing|flattery|compliments|disclaimers|lectures|moralizing|moralising|sarcasm|jokes|puns|slang|swearing|swear words|filler|fluff|spoilers"
+    r"|abbreviations|acronyms|em dashes|long paragraphs|walls of text|nicknames|preamble|hashtags|horror films|horror movies|meat dishes"
+)
+_LIMIT = r"(short|brief|concise|simple|formal|informal|under \d+ \w+|below \d+ \w+|to the point|to \d+ \w+( or less)?|polite|friendly|casual|light|crisp|factual)"
+
+REQUESTS = (
+    # names
+    rule(
+        r"(please |just |you can |you may |everyone |everybody |my friends |people |most people |friends |the kids |colleagues )*"
+        r"(calls?|address) me (?P<capital_name>.+)",
+        "{who} is called {capital_name}.",
+        "called",
+        Since.ALWAYS,
+    ),
+    rule(r"i (usually |mostly )?go by (?P<capital_name>.+)", "{who} is called {capital_name}.", "called", Since.ALWAYS),
+    rule(r"my nickname( is|'s) (?P<capital_name>.+)", "{who} is called {capital_name}.", "called", Since.ALWAYS),
+    rule(
+        rf"{_PLEASE}(address|refer to) me as <verbatim=[\w. '-]{{2,40}}>",
+        "{who} wants to be addressed as {verbatim}.",
+        "called",
+        Since.ALWAYS,
+    ),
+    rule(
+        rf"{_PLEASE}(don't|never|stop) (ever )?(call|calling) me <rest=[\w.'-]+( [\w.'-]+)?>( any ?more)?",
+        "{who} does not want to be called {rest}.",
+        "not_called:{rest}",
+        ends="{rest}",
+    ),
+    # always, never, from now on
+    rule(
+        rf"{_PLEASE}{_FROM_NOW},? (please |always )*<order=({_MANNER})\b.*>",
+        "{who} wants the assistant to {order} from now on.",
+        "wants:{order}",
+        across=True,
+    ),
+    rule(
+        rf"{_PLEASE}(from now on )?always <order=({_MANNER})\b.*>",
+        "{who} wants the assistant to always {order}.",
+        "wants:{order}",
+        across=True,
+    ),
+    rule(
+        rf"{_PLEASE}(from now on )?never <order=({_MANNER}|assume|forget to|skip|send|wake|message|text|share|apologi[sz]e)\b.*>",
+        "{who} wants the assistant to never {order}.",
+        "wants:{order}",
+        across=True,
+    ),
+    rule(
+        rf"{_PLEASE}remember to (always )?<order=({_MANNER})\b.*>",
+        "{who} wants the assistant to always {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}<order=({_MANNER}) .+>,? (from now on|in future|in the future|going forward|at all times|by default|every time|each time|whenever .+|when you .+|always)( please)?",
+        "{who} wants the assistant to always {order}.",
+        "wants:{order}",
+        across=True,
+    ),
+    rule(
+        rf"(i want|i'd like|i need|i would like|i expect|i'd prefer|i'd love) you to (always |please |only )*<order=({_MANNER})\b.*>",
+        "{who} wants the assistant to {order}.",
+        "wants:{order}",
+        across=True,
+    ),
+    rule(
+        rf"you should always <order=({_MANNER})\b.*>", "{who} wants the assistant to always {order}.", "wants:{order}"
+    ),
+    rule(
+        rf"when(ever)? you <order1=(write|answer|reply|give|show|explain|suggest|recommend|send|make|list|mention|talk) [\w ]{{1,40}}>, (please |always )*<order2=({_MANNER})\b.*>",
+        "{who} wants the assistant to {order2} whenever it has to {order1}.",
+        "wants:{order2}",
+        across=True,
+    ),
+    # a manner that can only be meant for good
+    rule(
+        rf"{_PLEASE}<order=(use|write in|write|answer in|reply in|respond in|speak|speak in|answer with|talk in|stick to) (only )?{_STYLE}( \w+)?( (units?|spelling|english|time|format|please|sentences|points|notation|style|to me|with me|when .+))*>",
+        "{who} wants the assistant to {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}(answer|write|speak|talk|reply|respond) (to me )(only )?<order=in .+>",
+        "{who} wants answers {order}.",
+        "wants:language",
+    ),
+    rule(
+        rf"{_PLEASE}keep (all )?(your |the )?(answers?|replies|responses|messages|explanations|tone|it|things|language) <order={_LIMIT}>( and {_LIMIT})?",
+        "{who} wants answers that are {order}.",
+        "wants:length",
+    ),
+    rule(
+        rf"{_PLEASE}be (more |very |as )?<order={_LIMIT}|direct|honest|blunt|patient|critical|thorough|precise>( with me| as possible)?( .*)?",
+        "{who} wants the assistant to be {order}.",
+        "wants:be {order}",
+    ),
+    rule(
+        rf"{_PLEASE}(explain|talk|speak|write)( things| it| to me)? <order=simply|slowly|formally|informally|like i'm .+>",
+        "{who} wants the assistant to explain things {order}.",
+        "wants:manner",
+    ),
+    rule(
+        rf"{_PLEASE}(don't|do not|never|stop|quit|avoid) (ever )?(use|using|add|adding|include|including|write|writing|give|giving|put|putting|send|sending|make|making|suggest|suggesting|recommend|recommending|show|showing|reply with|answer with|answer in|reply in) (me |any |so many )?<order=[\w' -]*\b({_BANNED})\b.*>",
+        "{who} wants the assistant not to use {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}(stop|quit) <order=(apologi[sz]ing|using|repeating|asking|suggesting|recommending|lecturing|complimenting|flattering|adding|ending|starting|sending|calling|saying|explaining|telling|switching|translating|assuming|interrupting|reminding)\b.*>",
+        "{who} wants the assistant to stop {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}(don't|do not) (ever )?<order=(suggest|recommend|wake|message|text|call|remind|contact|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use|book|schedule|switch|correct|swear|spoil|interrupt|start|end)\b.*>",
+        "{who} does not want the assistant to {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}no( more)? <order=([\w-]+ ){{0,2}}({_BANNED})>( (for me|please|pls|ever|thanks|in your answers|any ?more|at all))*",
+        "{who} wants no {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        r"i (only )?prefer <rest=(answers|replies|responses|explanations|messages|summaries|(short|long|brief|detailed|concise|direct|formal|informal) (answers|replies|responses|explanations)|bullet points)\b.*>",
+        "{who} prefers {rest}.",
+        "wants:answers",
+    ),
+    rule(
+        r"i (like|want) <rest=(my )?(answers|replies|responses|explanations)\b.*>",
+        "{who} wants {rest}.",
+        "wants:answers",
+        needs=Needs.WHOLE,
+    ),
+)

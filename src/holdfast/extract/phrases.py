@@ -1,0 +1,237 @@
+"""Turn the speaker's own words into words about the speaker: "my parents" becomes "their parents".
+
+The readers here are wider than those of `values`: a rule that uses them says in its phrasing what kind of statement it
+is. Words that point outside the sentence are still refused, and so are conditions.
+"""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.extract import values
+from holdfast.extract.dates import MONTHS, WEEKDAYS
+from holdfast.extract.values import Reader, is_plain, words
+from holdfast.extract.patterns.english.vocabulary import SAME_RELATION
+
+MAX_WORDS = 14
+MAX_NAMES = 6
+
+_ABOUT_SPEAKER = {
+    "my": "their",
+    "our": "their",
+    "me": "them",
+    "us": "them",
+    "myself": "themselves",
+    "ourselves": "themselves",
+    "mine": "theirs",
+}
+_CUTS = words("because cause 'cause cuz coz so but which who whom whose where though although cause as and,")
+_CUT_PAST = words("when after before while since until")
+_CONDITIONS = words(
+    "if unless whether when whenever while i i'm i've i'd i'll we we're we've you your yours you're u yourself this that"
+    " that's these those it it's its something somebody someone anything everything here there today tomorrow yesterday"
+    " tonight now then how why what whatever thing things stuff one ones same not don't didn't isn't won't can't would"
+    " could should might may must will"
+)
+_OTHERS = words("he him his she her hers they them he's she's they're himself herself")
+_TRAILING = words(
+    "too also lately recently again anyways anyway though tho honestly tbh lol haha hahaha well btw either anymore still"
+    " indeed actually and or a an the of to please pls right both as already already! yay finally sadly unfortunately"
+    " obviously basically of course since for at in on with my me our that is just so but thankfully luckily"
+)
+_POINTED_AT = words(
+    "file files text code answer answers one ones version versions error errors problem problems call link document"
+    " image page paragraph line lines app tests test server function button script table list email message question"
+    " point same way first second third last next other following above below previous result results output input data"
+    " database branch commit bug issue ticket tab window screen user prompt sentence word words option options example"
+    " dishes video song part rest whole end beginning time moment phone"
+)
+_NOT_HELD = words(
+    "question questions problem problems issue issues idea ideas feeling bug error headache cold fever hangover minute"
+    " moment second look chat talk word point lot bit few break blast go plan plans meeting deadline call crush choice"
+    " doubt reason chance hunch request favour favor dream nightmare rough long hard good bad great nice terrible busy"
+    " day week time week's way hard-on right mind thing things stuff clue coffee beer drink sandwich pizza snack lunch"
+    " dinner breakfast nap shower kick laugh ton message email text reply response answer result hold suspicion draft"
+    " file list task tasks ticket version copy link error errors guess sense preference"
+)
+_NOT_HABITS = words(
+    "think guess know mean hope wish want need feel see hear say tell ask wonder suppose believe doubt remember forget"
+    " agree promise swear bet get's assume expect imagine dream find give let make understand realize realise notice seem"
+    " look sound like love hate prefer enjoy wonder owe miss lose break crash fail apologize apologise thank appreciate"
+    " wanna gotta am was were is are do did can could will would should might must may recall recommend suggest object"
+    " insist admit confess regret fear trust and or but am not don't didn't can't won't never just cannot used always"
+    " have has had keep"
+)
+
+
+def read_rest(raw: str) -> str | None:
+    """Read the rest of a statement in the present: no condition, nobody else, nothing outside the sentence."""
+    return _rest(raw, _CUTS, _CONDITIONS | _OTHERS)
+
+
+def read_past(raw: str) -> str | None:
+    """Read the rest of a statement about the past; a clause that begins with "when" only says when."""
+    return _rest(raw, _CUTS | _CUT_PAST, _CONDITIONS | _OTHERS)
+
+
+def read_theirs(raw: str) -> str | None:
+    """Read the rest of a statement about somebody else, to whom "his" and "her" refer."""
+    return _rest(raw, _CUTS, _CONDITIONS)
+
+
+def _rest(raw: str, cuts: frozenset[str], refused: frozenset[str]) -> str | None:
+    tokens = raw.replace('"', "").split()
+    for index, token in enumerate(tokens):
+        folded = token.casefold()
+        if folded in cuts and not (folded == "as" and _goes_on_as(tokens[index + 1 :])):
+            tokens = tokens[:index]
+            break
+    while tokens and tokens[-1].casefold().strip(",.") in _TRAILING:
+        tokens = tokens[:-1]
+    folded_tokens = [token.casefold().strip(",.") for token in tokens]
+    if not 0 < len(tokens) <= MAX_WORDS or not refused.isdisjoint(folded_tokens):
+        return None
+    for token, following in zip(folded_tokens, folded_tokens[1:], strict=False):
+        if token == "the" and following in _POINTED_AT:
+            return None
+    joined = " ".join(_ABOUT_SPEAKER.get(token.casefold(), token) for token in tokens)
+    return joined if is_plain(joined) and any(char.isalpha() for char in joined) else None
+
+
+def _goes_on_as(following: list[str]) -> bool:
+    return bool(following) and following[0].casefold() in ("a", "an", "the", "head", "part")
+
+
+def read_what(raw: str) -> str | None:
+    """Read a thing that somebody has, with its article: "an old Volvo", "two bikes"."""
+    value = read_rest(raw)
+    return None if value is None or not _NOT_HELD.isdisjoint(value.casefold().split()[:3]) else value
+
+
+def read_employer(raw: str) -> str | None:
+    """Read an employer: "Siemens", "the city library", "a small law firm called Harlow & Pike"."""
+    value = read_rest(raw)
+    if value is None or len(value.split()) > 9:
+        return None
+    folded = value.casefold().split()
+    first = folded[1] if folded[0] in ("a", "an", "the", "my", "their") and len(folded) > 1 else folded[0]
+    if first in _NOT_EMPLOYERS or folded[0].isdigit() or folded[0] in ("it", "all", "of", "to", "so", "about", "for"):
+        return None
+    return value
+
+
+_NOT_EMPLOYERS = words(
+    "home night nights least times moment minute office point end beginning station front first living free money hours"
+    " days weekends fun themselves heart desk computer time speed now once peace team group ease risk odds side"
+) | words(" ".join((*WEEKDAYS, *MONTHS)))
+
+
+def read_organization(raw: str) -> str | None:
+    """Read an employer that has a name of its own, where other words could stand as well: "I joined ..."."""
+    value = read_employer(raw)
+    if value is None:
+        return None
+    tokens = value.split()
+    own = tokens[1:] if tokens[0] in ("the", "The") else tokens
+    return value if own and own[0][0].isupper() and own[0].casefold() not in (*WEEKDAYS, *MONTHS) else None
+
+
+def read_names(raw: str) -> str | None:
+    """Read a list of names: "Max and Ida", "Mia, Zoe and Tom"."""
+    parts = re.split(r",? and |, | & ", raw.strip(" ,"))
+    names = [values.read_someone(part) for part in parts if part]
+    if not 0 < len(names) <= MAX_NAMES or any(
+        name is None or name != part for name, part in zip(names, parts, strict=False)
+    ):
+        return None
+    return raw.strip(" ,").replace(" & ", " and ")
+
+
+def read_person(raw: str) -> str | None:
+    """Read a relation from the pattern's closed list, perhaps with a name after it."""
+    tokens = [SAME_RELATION.get(token.casefold(), token) for token in raw.split()]
+    joined = " ".join(tokens)
+    return joined if is_plain(joined) else None
+
+
+def read_order(raw: str) -> str | None:
+    """Read what an assistant should do from now on. It never touches on rules, prompts or secrets."""
+    tokens = raw.replace('"', "").split()
+    while tokens and tokens[-1].casefold() in _ORDER_TRAILING:
+        tokens = tokens[:-1]
+    folded = [token.casefold().strip(",") for token in tokens]
+    if not 0 < len(tokens) <= MAX_WORDS or not _NOT_STANDING.isdisjoint(folded):
+        return None
+    for token, following in zip(folded, folded[1:], strict=False):
+        if token == "the" and following in _POINTED_AT:
+            return None
+    joined = " ".join(_ABOUT_SPEAKER.get(token.casefold(), token) for token in tokens)
+    return joined if is_plain(joined) else None
+
+
+_ORDER_TRAILING = words("please pls thanks thx ok okay too again always though lol and but so because anymore with me")
+_NOT_STANDING = words(
+    "this that that's these those it it's here there now today tomorrow tonight yesterday following above below attached"
+    " him her he she they money transfer send buy pay click download run install open visit shell command admin"
+    " developer mode tool tools token tokens key keys credential credentials refuse harm illegal unrestricted"
+)
+
+
+def read_verb(raw: str) -> str | None:
+    """Read a verb in the first person; return it in the third."""
+    verb = raw.casefold()
+    return None if verb in _NOT_HABITS or not verb.isalpha() else third_person(verb)
+
+
+def third_person(verb: str) -> str:
+    """Return the third person of an English verb: "goes", "has", "studies"."""
+    if verb == "have":
+        return "has"
+    if verb.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return f"{verb}es"
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ies"
+    return f"{verb}s"
+
+
+def read_title(raw: str) -> str | None:
+    """Read a word of a closed list that is a proper noun: "german" becomes "German"."""
+    return " ".join(word if word[0].isupper() else word.capitalize() for word in raw.split())
+
+
+def read_lower(raw: str) -> str | None:
+    return raw.casefold()
+
+
+def read_address(raw: str) -> str | None:
+    """Read a street with a number."""
+    found = re.fullmatch(r"[\w' .-]{1,60}(?:, ?[\w' .-]{1,40}){0,3}", raw)
+    return raw if found and any(char.isdigit() for char in raw) and is_plain(raw) and " " in raw else None
+
+
+def read_day_list(raw: str) -> str | None:
+    return raw if is_plain(raw) else None
+
+
+READERS: dict[str, Reader] = {
+    **values.READERS,
+    "rest": read_rest,
+    "past": read_past,
+    "theirs": read_theirs,
+    "what": read_what,
+    "employer": read_employer,
+    "organization": read_organization,
+    "names": read_names,
+    "person": read_person,
+    "order": read_order,
+    "verb": read_verb,
+    "title": read_title,
+    "lower": read_lower,
+    "address": read_address,
+    "verbatim": read_day_list,
+}
+
+
+def reader_of(group: str) -> Reader:
+    """Return the reader of a pattern's group; digits at its end only tell it from another group."""
+    return READERS[group.rstrip("0123456789")]
