@@ -209,7 +209,7 @@ def read_address(raw: str) -> str | None:
     return raw if found and any(char.isdigit() for char in raw) and is_plain(raw) and " " in raw else None
 
 
-def read_day_list(raw: str) -> str | None:
+def read_verbatim(raw: str) -> str | None:
     return raw if is_plain(raw) else None
 
 
@@ -228,8 +228,14 @@ READERS: dict[str, Reader] = {
     "title": read_title,
     "lower": read_lower,
     "address": read_address,
-    "verbatim": read_day_list,
+    "verbatim": read_verbatim,
+    "dated": read_verbatim,
 }
+
+
+def singular(text: str) -> str:
+    """Drop a plural "s" at the end, so that "peanuts" and "peanut" are one slot."""
+    return text[:-1] if len(text) > 4 and text.endswith("s") and not text.endswith(("ss", "us", "is")) else text
 
 
 def reader_of(group: str) -> Reader:

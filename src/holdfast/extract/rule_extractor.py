@@ -21,8 +21,8 @@ from holdfast.extract.dates import When, is_past, long_date, resolve, take_trail
 from holdfast.extract.patterns import LANGUAGES
 from holdfast.extract.patterns.english.vocabulary import SAME_RELATION
 from holdfast.extract.patterns.rules import ExtractionRule, Language, Needs, Since
-from holdfast.extract.sentences import Clause, sentences_of
-from holdfast.extract.phrases import reader_of
+from holdfast.extract.sentences import Clause, Sentence, sentences_of
+from holdfast.extract.phrases import reader_of, singular
 from holdfast.extract.values import is_plain_subject, looks_like_a_name
 from holdfast.ports import Candidate
 
@@ -32,6 +32,8 @@ MAX_KEY_CHARS = 120
 # Values that a speaker can correct by naming the new one: "no, I meant Lisbon".
 _REPAIR = re.compile(r"(?P<meant>i (?:meant|mean)(?: to say)?|make that|it should be|it's) (?P<raw>.+)", re.IGNORECASE)
 _REPAIRABLE = ("place", "name", "capital_name", "introduced", "someone", "day")
+# Groups that read a date, which otherwise is split off before a pattern is compared.
+_DATED = frozenset({"day", "dated"})
 _LONG_AGO = timedelta(days=365)
 
 
@@ -89,7 +91,7 @@ class RuleExtractor:
         said_at = _in_zone(message.said_at, self._zone)
         for sentence in sentences_of(message.text):
             for language in self._languages:
-                if not language.opening.search(sentence.text) or language.doubt.search(sentence.text):
+                if not _is_read_in(language, sentence):
                     continue
                 readings = [
                     *_match_anywhere(language, sentence.text),
@@ -105,6 +107,14 @@ class RuleExtractor:
                     if repaired is not None:
                         latest = replace(repaired, turn=turn)
                         yield latest
+
+
+def _is_read_in(language: Language, sentence: Sentence) -> bool:
+    """True if the sentence may state a fact in the language; a subject may have been added to its first clause."""
+    first = sentence.clauses[0].text if sentence.clauses else ""
+    if not language.opening.search(sentence.text) and not language.opening.search(first):
+        return False
+    return not language.doubt.search(sentence.text)
 
 
 def _in_zone(moment: datetime, zone: tzinfo) -> datetime:
@@ -140,7 +150,7 @@ def _match_clauses(language: Language, clauses: Sequence[Clause], said_at: datet
         phrase, undated = take_trailing(clause.text)
         for rule in language.rules_for(clause.text):
             # A date that is the fact itself stays in the text.
-            dated = "day" in rule.pattern.groupindex
+            dated = not _DATED.isdisjoint(rule.pattern.groupindex)
             text = clause.to_end if rule.across else clause.text if dated else undated
             reading = _reading(rule, clause, text, None if rule.across else phrase or clause.when, said_at)
             if reading is not None:
@@ -162,6 +172,8 @@ def _reading(
     goes_on = clause.goes_on and not (clause.instead and "place" in rule.pattern.groupindex)
     if rule.needs is Needs.WHOLE and goes_on:
         return None
+    if rule.ahead and _is_now(phrase):
+        return None
     ahead = rule.ahead or rule.needs is Needs.COMING_DATE
     when = _when(rule, phrase, said_at, ahead)
     if when is None and (
@@ -180,6 +192,10 @@ def _when(rule: ExtractionRule, phrase: str | None, said_at: datetime, ahead: bo
         # It has several meanings: it stays, with the day on which it was said.
         return When(f" {phrase} (said on {long_date(said_at)})".lstrip(), None)
     return when
+
+
+def _is_now(phrase: str | None) -> bool:
+    return phrase is not None and phrase.casefold().startswith(("today", "tonight", "this morning"))
 
 
 def _is_to_come(phrase: str | None) -> bool:
@@ -215,7 +231,7 @@ def _candidate(
     )
     if len(text) > MAX_FACT_CHARS:
         return None
-    slot = rule.key.format(**reading.values)
+    slot = rule.key.format(**{name: singular(value) for name, value in reading.values.items()})
     return Candidate(
         text=text,
         evidence=(message.id,),

@@ -85,7 +85,8 @@ _LEAD = re.compile(
     r"|honestly|personally|currently|nowadays|these days|right now|now|because|cause|haha|thanks|thank you|cool|great"
     r"|nice|hola|hallo|bonjour|salut|olá|oi|bueno|sí|oui|ja|sim|你好|您好|嗨|大家好|其实"
     r"|actually|no$|nope|sorry|correction|wait"
-    r"|i meant?$|update|en realidad|perdón|eigentlich|en fait|na verdade|不对"
+    r"|i meant?$|(?:please )?(?:remember|note|keep in mind|bear in mind)(?: that)?(?= (?:i|i'm|my|we)\b)"
+    r"|just so you know|for the record|you should know(?: that)?|turns out|big news|update|en realidad|perdón|eigentlich|en fait|na verdade|不对"
     r"|不是)(?:\s+there|\s+all|\s+everyone)?\b[\s,:!]*)+",
     re.IGNORECASE,
 )

@@ -90,8 +90,8 @@ _LONG_FORMS = tuple(
 )
 _FILLERS = re.compile(
     r"(?P<who>i'm|i've|i|we|we're|we've) (?:(?:really|also|just|absolutely|totally|still|personally|actually|currently"
-    r"|truly|definitely|simply|recently|genuinely|originally|finally|officially|mainly|so|very|do|kind of|secretly|myself"
-    r"|even|already|especially|particularly|honestly|basically|literally|happily|sadly|now|proudly|temporarily) )+",
+    r"|truly|definitely|simply|recently|genuinely|originally|finally|officially|mainly|so|very|do(?= (?:love|like|enjoy|hate|prefer|live|work|have|eat|drink|play|speak|own|collect)\b)|kind of|secretly|myself"
+    r"|even|already|especially|particularly|honestly|basically|literally|happily|sadly|now(?! (?:at|with|working|in)\b)|proudly|temporarily) )+",
     re.IGNORECASE,
 )
 _NO_SUBJECT = (

@@ -13,7 +13,7 @@ from holdfast.extract.patterns.english.about import (
 from holdfast.extract.patterns.english.health import HEALTH
 from holdfast.extract.patterns.english.home import HOME
 from holdfast.extract.patterns.english.people import PEOPLE
-from holdfast.extract.patterns.english.plans import PLANS
+from holdfast.extract.patterns.english.plans import EVENTS, PLANS
 from holdfast.extract.patterns.english.requests import REQUESTS
 from holdfast.extract.patterns.english.tastes import TASTES
 from holdfast.extract.patterns.english.things import THINGS_OWNED
@@ -25,7 +25,7 @@ ENGLISH = Language(
     "The user",
     compile_pattern(
         r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's|i'd|i'll|we'll|you|please|always|never|no|don't|stop|use|keep|be"
-        r"|answer|reply|write|speak|talk|explain|from now on|call|in future|home)\b"
+        r"|answer|reply|write|speak|talk|explain|from now on|call|in future|home|the)\b"
     ),
     compile_pattern(
         r"\b(?:if|unless|wish|wishes|imagine|pretend|suppose|supposing|assume|assuming|would(?! like you)|could|might"
@@ -44,7 +44,7 @@ ENGLISH = Language(
     (
         *REQUESTS,
         *NAMES,
-        *PLANS[:8],
+        *PLANS,
         *WORK,
         *HOME,
         *PEOPLE,
@@ -52,10 +52,10 @@ ENGLISH = Language(
         *LANGUAGES_SPOKEN,
         *STUDIES,
         *THINGS_OWNED,
-        *PLANS[8:],
         *HOBBIES,
         *TASTES,
         *TRAITS_SAID,
         *ROUTINES,
+        *EVENTS,
     ),
 )

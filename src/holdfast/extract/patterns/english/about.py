@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.extract.patterns.english.vocabulary import BELIEFS, FREQUENCY, TONGUES, TRAITS
 from holdfast.extract.patterns.rules import Needs, Since, rule
 
-_TONGUE = rf"(?P<lower>{TONGUES})"
+_TONGUE = rf"(?P<title>{TONGUES})"
 _SOME = "(a little|a bit of|some|fluent|basic|decent|native|only|good|conversational|broken|rusty|passable)"
 _COURSES = (
     r"class(es)?|course|courses|lessons|workshop|degree|phd|master's|masters|bachelor's|mba|diploma|certificate|apprenticeship|thesis"
@@ -37,36 +37,36 @@ NAMES = (
     ),
     rule(r"i'm (?P<introduced>.+)", "{whose} name is {introduced}.", "name", Since.ALWAYS, Needs.GREETING),
     rule(
-        r"(my pronouns are|my pronouns:|i use|i go by) <verbatim=(she|he|they|ze|xe|it)/(her|him|them|zir|xem|they|she|he|its)(/\w+)?>( pronouns)?",
-        "{whose} pronouns are {verbatim}.",
+        r"(my pronouns are|i use|i go by) <word=(she|he|they|ze|xe|it)/(her|him|them|zir|xem|they|she|he|its)(/\w+)?>( pronouns)?",
+        "{whose} pronouns are {word}.",
         "pronouns",
     ),
 )
 LANGUAGES_SPOKEN = (
     rule(
         rf"(i|we) (don't speak|can't speak|don't know|speak no|no longer speak) (any |much |a word of )?{_TONGUE}( .*)?",
-        "{who} does not speak {lower}.",
-        "language:{lower}",
+        "{who} does not speak {title}.",
+        "language:{title}",
         replaces=True,
     ),
     rule(
         rf"(i'm learning|i've started learning|i started learning|i'm studying|i've been learning|i'm trying to learn|i'm teaching myself|we're learning|i want to learn|i learn) {_TONGUE}( .*)?",
-        "{who} is learning {lower}.",
-        "language:{lower}",
+        "{who} is learning {title}.",
+        "language:{title}",
     ),
     rule(
         rf"(i stopped learning|i gave up|i gave up learning|i've stopped learning|i quit learning) {_TONGUE}( .*)?",
-        "{who} stopped learning {lower}.",
-        "language:{lower}",
+        "{who} stopped learning {title}.",
+        "language:{title}",
         replaces=True,
     ),
     rule(
         rf"(i'm|i'm also) (almost |nearly |fully )?fluent in <rest={_TONGUE}\b.*>",
         "{who} is fluent in {rest}.",
-        "language:{lower}",
+        "language:{title}",
     ),
     rule(
-        rf"(i'm a |i'm )(native|fluent) <rest=({_TONGUE} speaker|speaker of (?P<lower1>{TONGUES}))( .*)?>",
+        rf"(i'm a |i'm )(native|fluent) <rest=({_TONGUE} speaker|speaker of (?P<title1>{TONGUES}))( .*)?>",
         "{who} is a native {rest}.",
         "language:native",
     ),
@@ -79,16 +79,16 @@ LANGUAGES_SPOKEN = (
     rule(
         rf"(i grew up|i was raised) (speaking |with |bilingual,? ?(in |with )?)*<rest={_TONGUE}\b.*>",
         "{who} grew up speaking {rest}.",
-        "language:{lower}",
+        "language:{title}",
         Since.ALWAYS,
         across=True,
     ),
     rule(
         rf"(i|we) (can |also |can also |mostly |only )?(speak|understand|read) <rest=({_SOME} )*{_TONGUE}\b.*>",
         "{who} speaks {rest}.",
-        "language:{lower}",
+        "language:{title}",
     ),
-    rule(rf"(i know|we know) <rest=({_SOME} )?{_TONGUE}( and .+)?>", "{who} knows {rest}.", "language:{lower}"),
+    rule(rf"(i know|we know) <rest=({_SOME} )?{_TONGUE}( and .+)?>", "{who} knows {rest}.", "language:{title}"),
 )
 STUDIES = (
     rule(r"(i|we) study <rest>", "{who} studies {rest}.", "studies"),
@@ -172,9 +172,9 @@ HOBBIES = (
         "hobby:{rest}",
     ),
     rule(
-        r"(i|we) (also )?<verb=collect|restore|breed|brew|grow|knit|sew|crochet|paint|draw|write|bake|photograph|carve|refurbish|repair> <thing>",
-        "{who} {verb} {thing}.",
-        "hobby:{thing}",
+        r"(i|we) (also )?<verb=collect|restore|breed|brew|grow|knit|sew|crochet|paint|draw|write|bake|photograph|carve|refurbish|repair> <rest>",
+        "{who} {verb} {rest}.",
+        "hobby:{rest}",
         needs=Needs.WHOLE,
     ),
     rule(
@@ -241,7 +241,7 @@ ROUTINES = (
         "commute",
     ),
     rule(
-        r"i never <verb=[a-z]{2,12}> <rest=.+ (on|at|before|after|in) .+>",
+        r"i never <verb=[a-z]{2,12}> <rest=(.+ )?(on|at|before|after|in) .+>",
         "{who} never {verb} {rest}.",
         "routine:{verb} {rest}",
     ),
@@ -264,9 +264,9 @@ ROUTINES = (
 )
 TRAITS_SAID = (
     rule(
-        rf"i'm (actually |really |still |very )?<lower={BELIEFS}|{TRAITS}>( (and|but|so|by|since|at|who|with)\b.*)?",
-        "{who} is {lower}.",
-        "is:{lower}",
+        rf"i'm (actually |really |still |very )?<verbatim={BELIEFS}|{TRAITS}>( (and|but|so|by|since|at|who|with)\b.*)?",
+        "{who} is {verbatim}.",
+        "is:{verbatim}",
         Since.SAID,
     ),
     rule(

@@ -42,7 +42,7 @@ _DIET = (
     rule(r"i keep <word=kosher|halal>", "{who} keeps {word}.", "diet"),
     rule(r"i <verb=eat|drink> <thing> again", "{who} {verb} {thing}.", "eats:{thing}", replaces=True),
     rule(
-        rf"i (don't|never|no longer) <word=eat|drink> <thing>( any ?more)?",
+        rf"i (don't|never|no longer) <word=eat|drink> (?!(before|after|at|in|out|until|much|enough|well|like|right|yet|today|on|that|with|for)\b)<thing>( any ?more)?",
         "{who} does not {word} {thing}.",
         "eats:{thing}",
         replaces=True,
@@ -93,13 +93,13 @@ _ALLERGY = (
         replaces=True,
     ),
     rule(
-        r"i have an? (severe |bad |mild |serious )?<thing=[\w-]{3,20}( [\w-]{3,20})?> allergy( .*)?",
+        r"i have an? (severe |bad |mild |serious )?allergy to <thing>",
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
         Since.ALWAYS,
     ),
     rule(
-        r"i have an? (severe |bad |mild |serious )?allergy to <thing>",
+        r"i have an? (severe |bad |mild |serious )?<thing=[\w-]{3,20}( [\w-]{3,20})?> allergy( .*)?",
         "{who} is allergic to {thing}.",
         "allergic:{thing}",
         Since.ALWAYS,
@@ -124,9 +124,9 @@ _BODY = (
         "health:{rest}",
     ),
     rule(
-        rf"i'm (now )?<lower={STATES_OF_HEALTH}>( in my <rest>)?{_AFTER}",
-        "{who} is {lower}.",
-        "is:{lower}",
+        rf"i'm (now )?<rest=({STATES_OF_HEALTH})( in (my|one|both) [\w ]+?)?>{_AFTER}",
+        "{who} is {rest}.",
+        "is:{rest}",
     ),
     rule(
         rf"(i|i've) <word=broke|broken|sprained|fractured|tore|torn|dislocated|injured|hurt|twisted> my <past=(\w+ )?({BODY})\b.*>",

@@ -132,6 +132,11 @@ _FACTS = (
         "{word2} {theirs}",
         "is_a",
     ),
+    (
+        "(is|are) <theirs=on (an? .*(diet|leave|medication|dialysis)|parental leave|maternity leave|insulin|medication)\\b.*>",
+        "is {theirs}",
+        "on",
+    ),
     (rf"<word2=turned|turns|is turning|turned> <theirs=({_NUMBER})\b.*>", "{word2} {theirs}{when}", "age"),
     ("(was|were|is|'s) <theirs=born .+>", "was {theirs}{when}", "born"),
     ("(was|were) born", "was born{when}", "born"),
@@ -145,7 +150,7 @@ _FACTS = (
         "loves|love|likes|like|hates|hate|prefers|has|have|wears|eats|eat|drinks|smokes|takes|suffers from|used to work"
         "|grew up in|comes from|come from|doesn't eat|don't eat|doesn't like|don't like|can't eat|doesn't drink"
         "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|sleeps"
-        "|is training for|is called|are called|is on|are on|is in> <theirs>",
+        "|is training for|is called|are called> <theirs>",
         "{word2} {theirs}",
         "{word2}:{theirs}",
     ),
@@ -181,7 +186,8 @@ def _facts() -> Iterator[ExtractionRule]:
         )
 
 
-_HERD = rf"(?P<rest>({COUNTS}|another|no|triplets|twin) ([\w'-]+ ){{0,3}}({_BEINGS}|{_GROUPS})"
+_OWN_BEINGS = f"{_KIN}|twin|{PETS}|{_GROUPS}"
+_HERD = rf"(?P<rest>({COUNTS}|another|no|triplets|twin) ([\w'-]+ ){{0,3}}({_OWN_BEINGS})"
 _OURS = (
     rule(
         rf"(i|we)( have|'ve got| own| keep| got| just got| adopted| just adopted| foster|'ve adopted) {_HERD})"

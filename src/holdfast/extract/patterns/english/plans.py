@@ -19,7 +19,7 @@ _EVENTS = (
 _MILESTONES = r"graduated|retired|got married|got engaged|got promoted|got divorced|quit|turned \d{1,2}"
 _IS_ON = (
     r"( is|'s|'s booked| is booked| is scheduled| got moved| was moved| has been moved| moved| is now| was postponed|'s set"
-    r"| is set| is planned| has been postponed| was rescheduled| got postponed| starts| begins| ends| expires| is due|'s due)"
+    r"| is set| is planned| has been postponed| was rescheduled| got postponed| is due|'s due)"
     r"( for| to| on| at)?"
 )
 _GOING = (
@@ -30,9 +30,7 @@ _GOING = (
     "|turning|sitting|taking part|participating|camping|renovating|working|teaching|publishing|recording|signing"
     "|closing|coming|spending|staying|off|back|due"
 )
-_SETTLED = (
-    "signed up for|registered for|booked|enrolled in|applied for|bought tickets for|got tickets for|reserved|planned"
-)
+_SETTLED = "signed up for|registered for|booked|enrolled in|bought tickets for|got tickets for|reserved|planned"
 
 PLANS = (
     # birthdays and age
@@ -42,8 +40,8 @@ PLANS = (
         r"i was born (?P<day>(on )?(the )?\d.+|on .+|\w+ \d{1,2}.+)", "{who} was born {day}.", "born_on", Since.ALWAYS
     ),
     rule(
-        r"i was born <verbatim=in (the )?(\w+ )?(of )?((19|20)\d\d|'?\d0s)>( (and|in|so|but)\b.*)?",
-        "{who} was born {verbatim}.",
+        r"i was born <dated=in (the )?(\w+ )?(of )?((19|20)\d\d|'?\d0s)>( (and|in|so|but)\b.*)?",
+        "{who} was born {dated}.",
         "born_on",
         Since.ALWAYS,
     ),
@@ -72,6 +70,13 @@ PLANS = (
     rule(
         rf"(our|the|my) <rest=([\w'-]+ ){{0,3}}({OCCASIONS}|lease|visa|contract|passport|course|semester|term|holidays|chemo|treatment|baby|surgery|operation|school|job|rent|trial|release|premiere|opening|licence|license)>{_IS_ON}",
         "{whose} {rest} is{when}.",
+        "occasion:{rest}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+    ),
+    rule(
+        r"(our|the|my) <rest=[\w'-]+( [\w'-]+){0,3}> <word=starts|begins|ends|expires|closes|opens|finishes|runs out>( on| in| at)?",
+        "{whose} {rest} {word}{when}.",
         "occasion:{rest}",
         Since.ALWAYS,
         Needs.COMING_DATE,
@@ -179,6 +184,8 @@ PLANS = (
         "plan:{rest}",
         replaces=True,
     ),
+)
+EVENTS = (
     # what happened on a day
     rule(
         rf"(i|we|my \w{{3,12}} and i|i've) <word={_EVENTS}> <event>",

@@ -80,7 +80,7 @@ REQUESTS = (
         "wants:{order}",
     ),
     rule(
-        rf"{_PLEASE}<order=({_MANNER}) .+>,? (from now on|in future|in the future|going forward|at all times|by default|every time|each time|whenever .+|when you .+|always)( please)?",
+        rf"{_PLEASE}<order=({_MANNER}) .+>,? (from now on|in future|in the future|going forward|at all times|by default|always)( please)?",
         "{who} wants the assistant to always {order}.",
         "wants:{order}",
         across=True,

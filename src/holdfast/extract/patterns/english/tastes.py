@@ -35,7 +35,15 @@ def _likings() -> Iterator[ExtractionRule]:
             f"{{who}} {reads} their {{rest}}.",
             "takes:{rest}",
         )
-        yield rule(rf"i ({said}) <thing>", f"{{who}} {reads} {{thing}}.", "likes:{thing}", Since.ALWAYS, Needs.WHOLE)
+        if said == "prefer":
+            yield rule(r"i prefer <rest=the \w+ (over|to) .+>", "{who} prefers {rest}.", "likes:{rest}", Since.ALWAYS)
+        yield rule(
+            rf"i ({said}) (?!(up|out|down|by|in|on)\b)<thing>",
+            f"{{who}} {reads} {{thing}}.",
+            "likes:{thing}",
+            Since.ALWAYS,
+            Needs.WHOLE,
+        )
         yield rule(
             rf"i ({said}) to <doing>", f"{{who}} {reads} to {{doing}}.", "likes:{doing}", Since.ALWAYS, Needs.WHOLE
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.extract.patterns.english.vocabulary import BUSINESSES, NOT_PROFESSIONAL, PROFESSIONS
 from holdfast.extract.patterns.rules import Needs, rule
 
-_A_PROFESSION = rf"<word=an? ((?!(?:{NOT_PROFESSIONAL})\b)[\w'-]+ ){{0,3}}({PROFESSIONS})>"
+_A_PROFESSION = rf"<verbatim=an? ((?!(?:{NOT_PROFESSIONAL})\b)[\w'-]+ ){{0,3}}({PROFESSIONS})>"
 _AFTER = r"( (in|and|from|by|who|with|now|working|based|there|here|since|for|but|so|because|myself|again)\b.*)?"
 _ROLES = (
     "head|director|ceo|cto|cfo|coo|vp|vice president|chief|manager|founder|co-founder|president|chair|coordinator"
@@ -138,18 +138,18 @@ _PROFESSION = (
     rule(
         rf"(i'm|i've been|i became|i've become|by profession i'm|by trade i'm) {_A_PROFESSION} (at(?! heart)|for)"
         r" (?!\w+ (years|months|weeks)\b)<employer>",
-        "{who} is {word} at {employer}.",
+        "{who} is {verbatim} at {employer}.",
         "occupation",
     ),
     rule(
         rf"(i'm|i've been|i became|i've become|by profession i'm|by trade i'm) {_A_PROFESSION}{_AFTER}",
-        "{who} is {word}.",
+        "{who} is {verbatim}.",
         "occupation",
         needs=Needs.WHOLE,
     ),
     rule(
         rf"i'm (training|studying|learning|retraining) to (be|become) {_A_PROFESSION}{_AFTER}",
-        "{who} is training to be {word}.",
+        "{who} is training to be {verbatim}.",
         "training_as",
     ),
     rule(
@@ -174,7 +174,7 @@ _PROFESSION = (
     rule(r"i <verb=[a-z]{2,12}> <rest> for a living", "{who} {verb} {rest} for a living.", "occupation"),
     rule(r"i teach <rest>", "{who} teaches {rest}.", "occupation", needs=Needs.WHOLE),
     rule(
-        r"my (job|profession|occupation|day job)( is|'s) <rest>",
+        r"my (job|profession|occupation|day job)( is|'s) (?!\w+ing (me|my|us|out)\b)<rest>",
         "{whose} job is {rest}.",
         "occupation",
         needs=Needs.WHOLE,
