@@ -39,6 +39,8 @@ _PHRASE = (
     r"(?P<named>today|this morning|tonight|yesterday|last night|tomorrow)"
     rf"|(?P<which>last|next|this) (?P<unit>week|weekend|month|year|{_WEEKDAY})"
     rf"|(?P<season>(?:last|next|this) (?:{_SEASONS}))"
+    r"|(?P<feast>(?:at|for|over|on) (?:easter|christmas|xmas|new year(?:'s)?(?: eve| day)?|thanksgiving|halloween|ramadan"
+    r"|eid|hanukkah|passover|midsummer|carnival|pentecost|diwali|chinese new year))"
     rf"|(?P<count>{'|'.join(COUNTS)}|\d{{1,2}}) (?P<units>day|week|month|year)s? ago"
     rf"|(?:on )?(?:{_DAY}(?P<month>{_MONTH})(?:,? (?P<year>{_YEAR}))?)"
     rf"|(?:on )?(?P<month2>{_MONTH}) (?:the )?(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?!\d)(?:,? (?P<year2>{_YEAR}))?"
@@ -130,7 +132,7 @@ def _resolve_parts(parts: dict[str, str], midnight: datetime, ahead: bool) -> Wh
         return _near_weekday(WEEKDAYS.index(parts["weekday"]), midnight, ahead)
     if "iso" in parts:
         return _on(datetime.fromisoformat(parts["iso"]).replace(tzinfo=midnight.tzinfo))
-    if "season" in parts:
+    if "season" in parts or "feast" in parts:
         return None
     if "ahead" in parts:
         return _in_some_time(parts["ahead"], parts["ahead_units"], midnight, ahead)

@@ -29,14 +29,14 @@ _CUTS = words("because cause 'cause cuz coz so but which who whom whose where th
 _CUT_PAST = words("when after before while since until")
 _CONDITIONS = words(
     "if unless whether when whenever while i i'm i've i'd i'll we we're we've you your yours you're u yourself this that"
-    " that's these those it it's its something somebody someone anything everything here there today tomorrow yesterday"
-    " tonight now then how why what whatever thing things stuff one ones same not don't didn't isn't won't can't would"
+    " that's these those it it's its something somebody someone here there today tomorrow yesterday"
+    " tonight now then how why what whatever thing things stuff same not don't didn't isn't won't can't would"
     " could should might may must will"
 )
 _OTHERS = words("he him his she her hers they them he's she's they're himself herself")
 _TRAILING = words(
     "too also lately recently again anyways anyway though tho honestly tbh lol haha hahaha well btw either anymore still"
-    " indeed actually and or a an the of to please pls right both as already already! yay finally sadly unfortunately"
+    " indeed actually and or a an the of to please pls right both as already now yay finally sadly unfortunately"
     " obviously basically of course since for at in on with my me our that is just so but thankfully luckily"
 )
 _POINTED_AT = words(
@@ -46,6 +46,7 @@ _POINTED_AT = words(
     " database branch commit bug issue ticket tab window screen user prompt sentence word words option options example"
     " dishes video song part rest whole end beginning time moment phone"
 )
+_COUNTED = words("floor year grade trimester semester day week month")
 _NOT_HELD = words(
     "question questions problem problems issue issues idea ideas feeling bug error headache cold fever hangover minute"
     " moment second look chat talk word point lot bit few break blast go plan plans meeting deadline call crush choice"
@@ -55,12 +56,13 @@ _NOT_HELD = words(
     " file list task tasks ticket version copy link error errors guess sense preference"
 )
 _NOT_HABITS = words(
-    "think guess know mean hope wish want need feel see hear say tell ask wonder suppose believe doubt remember forget"
+    "think guess know mean hope wish want need feel hear say tell ask wonder suppose believe doubt remember forget"
     " agree promise swear bet get's assume expect imagine dream find give let make understand realize realise notice seem"
     " look sound like love hate prefer enjoy wonder owe miss lose break crash fail apologize apologise thank appreciate"
-    " wanna gotta am was were is are do did can could will would should might must may recall recommend suggest object"
-    " insist admit confess regret fear trust and or but am not don't didn't can't won't never just cannot used always"
-    " have has had keep"
+    " wanna gotta had am was were is are do did can could will would should might must may recall recommend suggest object"
+    " insist admit confess regret fear trust and or but said told went got did made took saw met found knew came heard"
+    " felt gave left lost won ate drank tried meant kept began became ran wrote read's been gone done seen am not don't didn't can't won't never just cannot used always"
+    ""
 )
 
 
@@ -80,7 +82,7 @@ def read_theirs(raw: str) -> str | None:
 
 
 def _rest(raw: str, cuts: frozenset[str], refused: frozenset[str]) -> str | None:
-    tokens = raw.replace('"', "").split()
+    tokens = _FOR_NOW.sub("", raw.replace('"', "")).split()
     for index, token in enumerate(tokens):
         folded = token.casefold()
         if folded in cuts and not (folded == "as" and _goes_on_as(tokens[index + 1 :])):
@@ -88,14 +90,22 @@ def _rest(raw: str, cuts: frozenset[str], refused: frozenset[str]) -> str | None
             break
     while tokens and tokens[-1].casefold().strip(",.") in _TRAILING:
         tokens = tokens[:-1]
-    folded_tokens = [token.casefold().strip(",.") for token in tokens]
+    # The month is capitalized, the verb is not.
+    folded_tokens = [token.casefold().strip(",.") for token in tokens if token != "May"]
     if not 0 < len(tokens) <= MAX_WORDS or not refused.isdisjoint(folded_tokens):
         return None
     for token, following in zip(folded_tokens, folded_tokens[1:], strict=False):
-        if token == "the" and following in _POINTED_AT:
+        if token == "the" and following in _POINTED_AT and _COUNTED.isdisjoint(folded_tokens):
             return None
+    if folded_tokens[-1:] and folded_tokens[-1] in ("one", "ones", "thing"):
+        return None
     joined = " ".join(_ABOUT_SPEAKER.get(token.casefold(), token) for token in tokens)
-    return joined if is_plain(joined) and any(char.isalpha() for char in joined) else None
+    return joined if is_plain(joined) and any(char.isalnum() for char in joined) else None
+
+
+_FOR_NOW = re.compile(
+    r"(?: (?:right now|at the moment|for now|these days|nowadays|at present|and i love it))+$", re.IGNORECASE
+)
 
 
 def _goes_on_as(following: list[str]) -> bool:
@@ -104,7 +114,7 @@ def _goes_on_as(following: list[str]) -> bool:
 
 def read_what(raw: str) -> str | None:
     """Read a thing that somebody has, with its article: "an old Volvo", "two bikes"."""
-    value = read_rest(raw)
+    value = _rest(raw, _CUTS | {"that"}, _CONDITIONS | _OTHERS)
     return None if value is None or not _NOT_HELD.isdisjoint(value.casefold().split()[:3]) else value
 
 
@@ -163,7 +173,7 @@ def read_order(raw: str) -> str | None:
     if not 0 < len(tokens) <= MAX_WORDS or not _NOT_STANDING.isdisjoint(folded):
         return None
     for token, following in zip(folded, folded[1:], strict=False):
-        if token == "the" and following in _POINTED_AT:
+        if token == "the" and following in _POINTED_AT and "all" not in folded:
             return None
     joined = " ".join(_ABOUT_SPEAKER.get(token.casefold(), token) for token in tokens)
     return joined if is_plain(joined) else None
@@ -180,7 +190,7 @@ _NOT_STANDING = words(
 def read_verb(raw: str) -> str | None:
     """Read a verb in the first person; return it in the third."""
     verb = raw.casefold()
-    return None if verb in _NOT_HABITS or not verb.isalpha() else third_person(verb)
+    return None if verb in _NOT_HABITS or verb.endswith("ed") or not verb.isalpha() else third_person(verb)
 
 
 def third_person(verb: str) -> str:
@@ -213,6 +223,31 @@ def read_verbatim(raw: str) -> str | None:
     return raw if is_plain(raw) else None
 
 
+_FOREIGN_LIMIT = 9
+# Articles and prepositions of these languages do not point outside the sentence where several words are read.
+_FOREIGN_PLAIN = words(
+    "y e et und como mi mis meu minha mon ma mes meine mein más mehr et quando no que su sua ce nada du"
+)
+
+
+def read_foreign(raw: str) -> str | None:
+    """Read a few words of another language verbatim."""
+    tokens = raw.split()
+    pointing = values.FOREIGN_POINTING - _FOREIGN_PLAIN
+    if not 0 < len(tokens) <= _FOREIGN_LIMIT or not pointing.isdisjoint(
+        token.casefold().strip(",") for token in tokens
+    ):
+        return None
+    return raw if is_plain(raw) else None
+
+
+def read_kana(raw: str) -> str | None:
+    return raw if is_plain(raw) and not _JAPANESE_POINTING.search(raw) else None
+
+
+_JAPANESE_POINTING = re.compile(r"それ|これ|あれ|ここ|そこ|あなた|君|彼|何|誰|は|が|を")
+
+
 READERS: dict[str, Reader] = {
     **values.READERS,
     "rest": read_rest,
@@ -230,6 +265,10 @@ READERS: dict[str, Reader] = {
     "address": read_address,
     "verbatim": read_verbatim,
     "dated": read_verbatim,
+    "date": read_verbatim,
+    "words": read_foreign,
+    "ended": read_foreign,
+    "kana": read_kana,
 }
 
 

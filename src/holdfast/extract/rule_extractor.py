@@ -97,7 +97,7 @@ class RuleExtractor:
                     *_match_anywhere(language, sentence.text),
                     *_match_clauses(language, sentence.clauses, said_at),
                 ]
-                for reading in readings:
+                for reading in _without_repeats(readings):
                     candidate = _candidate(reading, language, message, speaker, said_at)
                     if candidate is not None:
                         latest = _Fact(reading, language, candidate, turn)
@@ -139,6 +139,15 @@ def _match_anywhere(language: Language, sentence: str) -> Iterator[_RuleMatch]:
                 values = _values(found)
                 if values is not None:
                     yield _RuleMatch(rule, values)
+
+
+def _without_repeats(readings: Sequence[_RuleMatch]) -> Iterator[_RuleMatch]:
+    """Leave out "Ana's son is called Max" where another reading says more of "Ana's son Max"."""
+    for reading in readings:
+        name = reading.values.get("someone", "") if reading.rule.anywhere else ""
+        others = [other.values for other in readings if other is not reading and not other.rule.anywhere]
+        if not name or not any(name in value for values in others for value in values.values()):
+            yield reading
 
 
 def _match_clauses(language: Language, clauses: Sequence[Clause], said_at: datetime) -> Iterator[_RuleMatch]:

@@ -28,7 +28,11 @@ _MARK = "§"  # placeholder for removed text; no value may hold it
 _QUOTED = re.compile(r'"([^"\n]*)(?:"|$)', re.MULTILINE)
 _OWN_WORDS = re.compile(r"\b(?:i|i'm|my|we|our|me|ich|yo|je|eu|mi|meu|mein)\b|我|^[^\w]*$", re.IGNORECASE)
 _BOUNDARY = re.compile(r"[.!?…]{1,6}[\"')]{0,2}(?=\s|$)|[;\n。！？；]+")
-_ABBREVIATION = re.compile(r"(?:\b(?:st|mr|mrs|ms|dr|jr|sr|mt|ft|prof)|\b[A-Z])$", re.IGNORECASE)
+_ABBREVIATION = re.compile(r"(?:\b(?:st|mr|mrs|ms|dr|jr|sr|mt|ft|prof)|(?<!')\b[A-Z])$", re.IGNORECASE)
+_ORDINAL = re.compile(
+    r"\b\d{1,2}\. (?:jan|feb|mär|mar|apr|mai|maj|jun|jul|aug|sep|okt|nov|dez|dec|klasse|stock|semester|etage)",
+    re.IGNORECASE,
+)
 _QUESTION = re.compile(r"[?？¿]|[吗呢么]\W*$")
 
 # "Bob: I live in Paris" and "> I live in Paris" are not the speaker's own words.
@@ -75,7 +79,7 @@ _OWN_VERBS = (
 _JOINT = re.compile(
     rf",(?! ?(?:\d{{3,4}}|(?-i:{_REGIONS}))\b)"
     r"|[，、]|\s*[-–—]+\s|[()—]|\s(?:and|but|so|because|'?cause|y|e|und|et|pero|aber|mais|mas)"
-    r"\s(?=(?:i|i'm|i've|my|we|our|he|she|it|it's|they|there|now|that|this|ich|yo|je|j'|eu|mi|me|meu|mein|moi)\b(?! (?:are|have|broke|split|got|moved)\b))"
+    r"\s(?=(?:i|i'm|i've|my|we|our|he|she|it|it's|they|there|now|that|this|ich|yo|je|j'|eu|mi|me|meu|mein|moi|ahora|agora|jetzt|maintenant|adesso|ora|soy|sou|sono|trabajo|vivo|trabalho|moro|lavoro|tengo|tenho|ho)\b(?! (?:are|have|broke|split|got|moved)\b))"
     rf"|\s(?:and|but)\s(?=(?:{_OWN_VERBS})\b)",
     re.IGNORECASE,
 )
@@ -107,6 +111,8 @@ _SETTING = re.compile(
 _RESTART = re.compile(
     r"\s*(?:i|i'm|i've|my|we|it|it's|they|they're|but|so|because|cause|especially|which|though|as"
     r"|that|that's|he|she|you"
+    r"|mostly|mainly|usually|ideally|sometimes|often|always|never|living|working|studying|no|please|lol|haha|best|hardest|pretty|really|since"
+    r"|for|has|have|is|was|also|even|except|including|like|such|from|by|at|on|to|after|before|every|about|around"
     r"|thanks|too|and (?:i|my|it|we|that|they)|there|what|this|near|with|in|for|where|right|just|now|since"
     r"|yo|ich|je|eu|pero|aber|mais|mas|me|mi|meu)\b|\s*我|\s*$",
     re.IGNORECASE,
@@ -189,6 +195,8 @@ def _without_speech(quoted: re.Match[str]) -> str:
 def _split(text: str) -> Iterator[tuple[str, str]]:
     start = 0
     for boundary in _BOUNDARY.finditer(text):
+        if boundary.group() == "." and _ORDINAL.search(text[max(start, boundary.start() - 3) : boundary.end() + 12]):
+            continue
         if boundary.group() == "." and _ABBREVIATION.search(text, max(start, boundary.start() - 5), boundary.start()):
             continue
         yield text[start : boundary.start()].strip(), boundary.group()

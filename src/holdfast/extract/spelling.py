@@ -94,6 +94,11 @@ _FILLERS = re.compile(
     r"|even|already|especially|particularly|honestly|basically|literally|happily|sadly|now(?! (?:at|with|working|in)\b)|proudly|temporarily) )+",
     re.IGNORECASE,
 )
+_AFTERTHOUGHT = re.compile(
+    r"(?: (?:btw|by the way|lol|haha+|lmao|tho|though|too|as well|just so you know|fyi|actually|honestly|unfortunately|sadly"
+    r"|yay|tbh|obviously|of course|by now|thank god|luckily|finally))+$",
+    re.IGNORECASE,
+)
 _NO_SUBJECT = (
     (
         re.compile(
@@ -108,7 +113,7 @@ _NO_SUBJECT = (
     (re.compile(r"(?:just )?(?=(?:been|worked|lived) )", re.IGNORECASE), "I've "),
     (
         re.compile(
-            r"(?=(?:allergic to|vegan|vegetarian|pescatarian|originally from|from|based in|fluent in|married|single"
+            r"(?=(?:allergic to|vegan|vegetarian|pescatarian|originally from|from (?!now|here|time|what|there)|based in|fluent in|married|single"
             r"|divorced|engaged to|pregnant|not a (?:big |huge )?fan|working (?:at|for|as|in)|living in|living with"
             r"|learning|studying|training (?:for|to)|moving to|flying to|starting (?:at|a|my|work|university|school)"
             r"|expecting|dating|saving|lactose|left-handed|right-handed|diabetic|afraid of|scared of|terrified of"
@@ -121,7 +126,7 @@ _NO_SUBJECT = (
     (
         re.compile(
             r"(?=(?:love|hate|like|prefer|live in|live with|work (?:at|for|as|in)|enjoy|adore|dislike|can't stand"
-            r"|can't eat|don't eat|don't drink|don't like|no longer|never eat|never drink|speak (?:fluent|some|a little)"
+            r"|can't eat|can't do|can't have|don't eat|don't drink|don't like|no longer|never eat|never drink|speak (?:fluent|some|a little)"
             r"|have (?:a|an|two|three) (?:dog|cat|son|daughter|kid|kids|sister|brother|dogs|cats|sons|daughters)"
             r"|drive an?|fly to|leave for)\b)",
             re.IGNORECASE,
@@ -147,7 +152,7 @@ def plain_clause(clause: str) -> str:
     """Return a clause in the forms that patterns expect, without fillers ("really")."""
     for long_form, short_form in _LONG_FORMS:
         clause = long_form.sub(short_form, clause)
-    return _FILLERS.sub(r"\g<who> ", clause)
+    return _AFTERTHOUGHT.sub("", _FILLERS.sub(r"\g<who> ", clause))
 
 
 def add_subject(clause: str) -> str:

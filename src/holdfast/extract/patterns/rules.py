@@ -130,3 +130,22 @@ def rule(
     return ExtractionRule(
         phrasing(said), template, key, since, needs, replaces or bool(ends), anywhere, across, ahead, ends
     )
+
+
+def rules_of(*phrasings: tuple[str, str, str]) -> tuple[ExtractionRule, ...]:
+    """Build the rules of a language from (phrasing, sentence, key); a group `ended` names what is over."""
+    return tuple(
+        rule(
+            said,
+            text,
+            key,
+            Since.ALWAYS if key.startswith(_LASTING) else Since.SAID,
+            Needs.WHOLE if "<taste>" in said else Needs.NOTHING,
+            ends="{ended}" if "<ended" in said else "",
+        )
+        for said, text, key in phrasings
+    )
+
+
+# Relations that hold whenever they were stated; others begin with the statement.
+_LASTING = ("name", "called", "born", "birthday", "is_from", "likes", "favourite", "allergic", "language:native")

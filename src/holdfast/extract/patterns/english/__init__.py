@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.extract.patterns.english.about import (
+    HABITS,
     HOBBIES,
     LANGUAGES_SPOKEN,
     NAMES,
@@ -56,6 +57,7 @@ ENGLISH = Language(
         *TASTES,
         *TRAITS_SAID,
         *ROUTINES,
+        *HABITS,
         *EVENTS,
     ),
 )

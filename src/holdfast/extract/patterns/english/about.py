@@ -8,7 +8,7 @@ from holdfast.extract.patterns.rules import Needs, Since, rule
 _TONGUE = rf"(?P<title>{TONGUES})"
 _SOME = "(a little|a bit of|some|fluent|basic|decent|native|only|good|conversational|broken|rusty|passable)"
 _COURSES = (
-    r"class(es)?|course|courses|lessons|workshop|degree|phd|master's|masters|bachelor's|mba|diploma|certificate|apprenticeship|thesis"
+    r"class(es)?|course|courses|lessons|workshop|degree|phd|master's|masters|bachelor's|mba|diploma|certificate|apprenticeship|internship|traineeship|residency|placement|thesis"
     r"|dissertation|bootcamp|evening classes|night school"
 )
 _INSTRUMENTS_NOT = (
@@ -84,11 +84,14 @@ LANGUAGES_SPOKEN = (
         across=True,
     ),
     rule(
-        rf"(i|we) (can |also |can also |mostly |only )?(speak|understand|read) <rest=({_SOME} )*{_TONGUE}\b.*>",
+        rf"(i|we) (can |also |can also |mostly |only )?speak <rest=({_SOME} )*{_TONGUE}\b.*>",
         "{who} speaks {rest}.",
         "language:{title}",
     ),
     rule(rf"(i know|we know) <rest=({_SOME} )?{_TONGUE}( and .+)?>", "{who} knows {rest}.", "language:{title}"),
+    rule(rf"my {_TONGUE} is <rest>", "{whose} {title} is {rest}.", "language:{title}"),
+    rule(r"i (can )?speak <rest=\w+ languages>", "{who} speaks {rest}.", "languages"),
+    rule(rf"i understand {_TONGUE}( .*)?", "{who} understands {title}.", "language:{title}"),
 )
 STUDIES = (
     rule(r"(i|we) study <rest>", "{who} studies {rest}.", "studies"),
@@ -260,6 +263,46 @@ ROUTINES = (
         r"(i|we) can't <word=run|swim|drive|walk|see|hear|eat|dance|climb|ski|cycle|lift|sleep|cook|ride|read|play|write|sing|smell|taste|whistle|type>( <rest>)?( any ?more)?",
         "{who} cannot {word}.",
         "cannot:{word}",
+    ),
+)
+_HABITS = (
+    "read|watch|listen|sleep|spend|commute|coach|foster|shop|vote|tutor|mentor|host|cook|garden|support|wear|breed"
+    "|travel|attend|follow|grow|brew|babysit|practise|practice|train"
+)
+HABITS = (
+    rule(
+        r"i run <rest=(half |ultra ?)?(marathons|races|5ks|10ks|triathlons|ultras|cross-country|long distances)( .*)?>",
+        "{who} runs {rest}.",
+        "hobby:{rest}",
+    ),
+    rule(
+        r"(i|we) never <verb=[a-z]{2,12}> <rest>",
+        "{who} never {verb} {rest}.",
+        "routine:{rest}",
+        needs=Needs.WHOLE,
+    ),
+    rule(
+        r"(i|we) (always|usually|normally|typically|generally) <verb=[a-z]{2,12}> <rest>",
+        "{who} usually {verb} {rest}.",
+        "routine:{rest}",
+        needs=Needs.WHOLE,
+    ),
+    rule(
+        rf"(i|we) (mostly |only |mainly |often )*<verb={_HABITS}> <rest=(?!(the|home|over|out|it|into|up|around|down|away|a lot|a bit|well|more|less)\b).+>",
+        "{who} {verb} {rest}.",
+        "routine:{verb} {rest}",
+        needs=Needs.WHOLE,
+    ),
+    rule(
+        r"i've <word=played|studied|practised|practiced|collected|taught|painted|danced> (the )?<what> (since|for) .+",
+        "{who} has {word} {what} for a long time.",
+        "plays:{what}",
+    ),
+    rule(
+        r"i'm learning <rest=(the|how to) .+>",
+        "{who} is learning {rest}.",
+        "learning:{rest}",
+        needs=Needs.WHOLE,
     ),
 )
 TRAITS_SAID = (

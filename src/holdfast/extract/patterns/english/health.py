@@ -8,7 +8,7 @@ from holdfast.extract.patterns.rules import Needs, Since, rule
 _SEVERELY = "(severely |deathly |very |highly |mildly |slightly |also )?"
 _AFTER = r"( (and|now|so|since|for|myself|but|because|again|these|too|at)\b.*)?"
 _STOPPED = "stopped|quit|gave up|given up|cut out|stopped"
-_FOODS = "eat|drink|have|touch|tolerate|do"
+_FOODS = "eat|drink|have|touch|tolerate|do|digest|handle"
 
 _DIET = (
     rule(
@@ -42,13 +42,13 @@ _DIET = (
     rule(r"i keep <word=kosher|halal>", "{who} keeps {word}.", "diet"),
     rule(r"i <verb=eat|drink> <thing> again", "{who} {verb} {thing}.", "eats:{thing}", replaces=True),
     rule(
-        rf"i (don't|never|no longer) <word=eat|drink> (?!(before|after|at|in|out|until|much|enough|well|like|right|yet|today|on|that|with|for)\b)<thing>( any ?more)?",
+        rf"i (don't|never|no longer) <word=eat|drink|touch|do|digest|tolerate|consume> (?!(before|after|at|in|out|until|much|enough|well|like|right|yet|today|on|that|with|for)\b)<thing>( any ?more)?",
         "{who} does not {word} {thing}.",
         "eats:{thing}",
         replaces=True,
     ),
     rule(
-        rf"(i can't|i can no longer|i'm not allowed to|i must not|i shouldn't) <word={_FOODS}> <thing>( any ?more)?",
+        rf"(i can't|i can no longer|i'm not allowed to|i must not|i shouldn't) <word={_FOODS}> (?!(right|yet|now|today|until|before|after|anything|with|without)\b)<thing>( any ?more)?",
         "{who} cannot {word} {thing}.",
         "eats:{thing}",
     ),
@@ -80,6 +80,55 @@ _DIET = (
         r"i (take|drink|like|have|prefer) my <rest=(coffee|tea|espresso|latte|steak|whisky|eggs) .+>",
         "{who} takes their {rest}.",
         "takes",
+    ),
+    rule(
+        r"(i|we) haven't (eaten|drunk|touched|smoked|had) <thing>( (in|for) (.+ )?(years|months|ages|weeks))",
+        "{who} has not had {thing} for a long time.",
+        "eats:{thing}",
+    ),
+    rule(
+        r"(i|we) haven't (eaten|drunk|touched|smoked) <thing>",
+        "{who} has had no {thing}{when}.",
+        "eats:{thing}",
+        needs=Needs.PAST_DATE,
+    ),
+    rule(
+        r"(i'm|we're) (eating|drinking) <rest=(less|more|no|only|mostly) .+>",
+        "{who} eats or drinks {rest}.",
+        "eats:{rest}",
+    ),
+    rule(
+        r"i (went back to|started|am back to|'ve started) (eating|drinking) <thing>( again)?",
+        "{who} eats or drinks {thing}.",
+        "eats:{thing}",
+        replaces=True,
+    ),
+    rule(
+        r"i'm doing <rest=intermittent fasting|dry january|veganuary|sober october|whole ?30>",
+        "{who} is doing {rest}.",
+        "diet",
+    ),
+    rule(
+        r"<thing> (makes|make) me <word=ill|sick|sneeze|itch|bloated|nauseous|anxious|sleepy>",
+        "{thing} makes {who} {word}.",
+        "health:{thing}",
+    ),
+    rule(
+        r"<thing> (gives|give) me <rest=(a |an )?(hives|migraines?|rash|heartburn|headaches?|stomach ?ache|cramps|nightmares)>",
+        "{thing} gives {who} {rest}.",
+        "health:{thing}",
+    ),
+    rule(
+        r"i (get|break out in|have) <rest=(hives|migraines|a rash|heartburn|headaches|cramps|nightmares|eczema|panic attacks) (from|after|when eating|if i eat) .+>",
+        "{who} gets {rest}.",
+        "health:{rest}",
+    ),
+    rule(r"i <verb=eat|drink> <thing>", "{who} {verb} {thing}.", "eats:{thing}", needs=Needs.WHOLE),
+    rule(
+        r"i <verb=eat|drink> <rest=(?!(to|it|my|up|out|in)\b).+>",
+        "{who} {verb} {rest}.",
+        "eats:{rest}",
+        needs=Needs.WHOLE,
     ),
     rule(r"i fast <rest>", "{who} fasts {rest}.", "fasts"),
 )
@@ -124,7 +173,7 @@ _BODY = (
         "health:{rest}",
     ),
     rule(
-        rf"i'm (now )?<rest=({STATES_OF_HEALTH})( in (my|one|both) [\w ]+?)?>{_AFTER}",
+        rf"(i'm|i've been) (now )?<rest=({STATES_OF_HEALTH})( in (my|one|both) [\w ]+?)?>{_AFTER}",
         "{who} is {rest}.",
         "is:{rest}",
     ),
@@ -175,5 +224,7 @@ _BODY = (
         replaces=True,
     ),
     rule(r"i <verb=smoke|vape|snore|sleepwalk|stutter>( .*)?", "{who} {verb}.", "habit:{verb}"),
+    rule(r"i'm recovering from <rest>", "{who} is recovering from {rest}.", "health:{rest}"),
+    rule(r"i have (only )?<rest=one (kidney|lung|eye|leg|arm|ear)>", "{who} has {rest}.", "health:{rest}"),
 )
 HEALTH = (*_ALLERGY, *_DIET, *_BODY)

@@ -12,6 +12,11 @@ _DWELLING = (
     "|neighbourhood|neighborhood|building|terrace|city|island"
 )
 
+_ORIGINS = (
+    "village|town|farm|city|countryside|suburbs?|island|orphanage|household|family|home|seaside|coast|region|country"
+    "|mountains|north|south|east|west|bilingual|middle of nowhere|sea"
+)
+
 HOME = (
     rule(
         rf"{_LIVE} <rest=(alone|by myself|on my own|by ourselves)( (in|near) .+)?>",
@@ -27,7 +32,7 @@ HOME = (
         needs=Needs.WHOLE,
     ),
     rule(
-        rf"{_LIVE} <rest=(near|outside|just outside|close to|next to|not far from) .+>",
+        rf"{_LIVE} <rest=(right |just )?(near|by|outside|close to|next to|not far from|across from|above|opposite) .+>",
         "{who} lives {rest}.",
         "lives_near",
     ),
@@ -105,7 +110,7 @@ HOME = (
     rule(r"i was born (and raised )?in <place>", "{who} was born in {place}.", "born_in", Since.ALWAYS, Needs.WHOLE),
     rule(r"i grew up in <place>", "{who} grew up in {place}.", "grew_up_in", Since.ALWAYS, Needs.WHOLE),
     rule(
-        r"i grew up <rest=(in|on|near) (an?|the) .+>",
+        rf"i grew up <rest=(in|on|near|by) (an?|the) ([\w'-]+ ){{0,3}}({_ORIGINS})\b.*>",
         "{who} grew up {rest}.",
         "grew_up_in",
         Since.ALWAYS,
@@ -124,5 +129,34 @@ HOME = (
         rf"i have <word=(an?|the) ({NATIONALITIES}) (passport|citizenship|visa|nationality)>",
         "{who} has {word}.",
         "citizenship",
+    ),
+    rule(r"(i|we|i've|we've) moved into <rest=(an?|our|my) .+>", "{who} moved into {rest}{when}.", "dwelling"),
+    rule(
+        r"(my|our) (new )?<word=flat|house|apartment|place|room|studio|home|condo> "
+        r"<rest=(is|has) (in|on|near|by|a|an|two|three|four|right|next|just|close|above) .+>",
+        "{whose} {word} {rest}.",
+        "dwelling:{word}",
+    ),
+    rule(r"(i've|we've) been in <place>( for .+)?", "{who} lives in {place}.", "lives_in", needs=Needs.WHOLE),
+    rule(r"(i'm|we're) renting (an? \w+ )?in <place>( until .+| for .+)?", "{who} lives in {place}.", "lives_in"),
+    rule(r"(home for me|my home) is <place>", "{who} lives in {place}.", "lives_in"),
+    rule(
+        rf"(i'm|i come|we come) from <rest=(an?|the) ([\w'-]+ ){{0,3}}({_ORIGINS})\b.*>",
+        "{who} is from {rest}.",
+        "is_from",
+        Since.ALWAYS,
+        Needs.WHOLE,
+    ),
+    rule(
+        r"(i|we) share <rest=(an?|our|the) (flat|place|house|room|apartment) with .+>",
+        "{who} shares {rest}.",
+        "lives_with",
+    ),
+    rule(r"i'm a <title=(?-i:[A-Z])[\w ]+(er|ian|ite)>", "{who} is a {title}.", "nationality", Since.ALWAYS),
+    rule(
+        r"(i|we) (don't live <rest=(in|on|near|at|by) .+> any ?more|no longer live <rest1=(in|on|near|at|by) .+>)",
+        "{who} no longer lives {rest}{rest1}.",
+        "lives_in",
+        ends="{rest}{rest1}",
     ),
 )

@@ -110,6 +110,8 @@ _FACTS = (
         "lives {theirs}",
         "lives_in",
     ),
+    ("(has |have |just )?moved in( with me| with us)?", "moved in{when}", "lives_in"),
+    ("'s birthday( is|'s)( on)? <day>", "birthday is {day}", "birthday"),
     ("(has |have |just )?moved to <theirs>", "moved to {theirs}{when}", "lives_in"),
     ("(works|work|is working|are working) <theirs>", "works {theirs}", "work"),
     ("<word2=studies|study|teaches|teach> <theirs>", "{word2} {theirs}", "work"),
@@ -149,7 +151,7 @@ _FACTS = (
         "<word2=plays|play|speaks|speak|runs|owns|drives|collects|sings|paints|coaches|trains for|goes to|go to|attends|attend|"
         "loves|love|likes|like|hates|hate|prefers|has|have|wears|eats|eat|drinks|smokes|takes|suffers from|used to work"
         "|grew up in|comes from|come from|doesn't eat|don't eat|doesn't like|don't like|can't eat|doesn't drink"
-        "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|sleeps"
+        "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|is from|are from|is in the|sleeps|moved in with|moves in with|is good at|is married to|is engaged to|is dating"
         "|is training for|is called|are called> <theirs>",
         "{word2} {theirs}",
         "{word2}:{theirs}",
@@ -178,8 +180,8 @@ _FACTS = (
 def _facts() -> Iterator[ExtractionRule]:
     for said, reading, key in _FACTS:
         yield rule(
-            f"{_PERSON} {said}" if not said.startswith("'") else _PERSON + said,
-            "{whose} {person} " + reading + ".",
+            _PERSON.replace("(?!'s)", "") + said if said.startswith("'s") else f"{_PERSON} {said}",
+            "{whose} {person}" + ("'s " if said.startswith("'s") else " ") + reading + ".",
             "{person}/" + key,
             needs=Needs.WHOLE if "is_a" in key else Needs.NOTHING,
             ahead="plan" in key,
@@ -187,25 +189,31 @@ def _facts() -> Iterator[ExtractionRule]:
 
 
 _OWN_BEINGS = f"{_KIN}|twin|{PETS}|{_GROUPS}"
-_HERD = rf"(?P<rest>({COUNTS}|another|no|triplets|twin) ([\w'-]+ ){{0,3}}({_OWN_BEINGS})"
+_HERD = rf"(?P<what>({COUNTS}|another|no|triplets|twin) ([\w'-]+ ){{0,3}}({_OWN_BEINGS})"
 _OURS = (
     rule(
         rf"(i|we)( have|'ve got| own| keep| got| just got| adopted| just adopted| foster|'ve adopted) {_HERD})"
         r"(?:,| called| named|:| -) <names>(,(?! and).*|;.*| who .*)?",
-        "{who} has {rest}, {names}.",
-        "has:{rest}",
+        "{who} has {what}, {names}.",
+        "has:{what}",
         Since.SAID,
         across=True,
     ),
     rule(
         rf"(i|we) (have|own|keep|foster) {_HERD}\b(?! (who|that)\b).*)",
-        "{who} has {rest}.",
-        "has:{rest}",
+        "{who} has {what}.",
+        "has:{what}",
         Since.SAID,
     ),
     rule(
         rf"(i|we) <word=got|just got|adopted|just adopted|rescued|have adopted|'ve adopted|bought> {_HERD}\b(?! (who|that|to)\b).*)",
-        "{who} {word} {rest}{when}.",
+        "{who} {word} {what}{when}.",
+        "has:{what}",
+        Since.SAID,
+    ),
+    rule(
+        rf"(i|we) (keep|have|breed|raise|own) <rest=({PETS_TOGETHER}|kids|children)\b(?! who)( (and|in|on|at|with) .+)?>",
+        "{who} has {rest}.",
         "has:{rest}",
         Since.SAID,
     ),
@@ -223,7 +231,7 @@ _OURS = (
         ends="{lower}",
     ),
     rule(
-        rf"(i|we|i've|we've) (gave|had to give|given|have to give) (away |up )?(my|our|the) <person={WHICH}({PETS}|{PETS_TOGETHER})( {_NAME})?>( away| up)?( .*)?",
+        rf"(i|we|i've|we've) (gave|had to give|given|have to give|rehomed|sold|had to rehome) (away |up )?(my|our|the) <person={WHICH}({PETS}|{PETS_TOGETHER})( {_NAME})?>( away| up)?( .*)?",
         "{who} gave away {person}{when}.",
         "has:a {person}",
         ends="{person}",
@@ -264,9 +272,24 @@ _OURS = (
         "{who} has {rest}.",
         "has:{rest}",
     ),
+    rule(
+        rf"(i've|we've) had (our|a|my|the|this) <person={WHICH}({PETS})( {_NAME})?>( (for|since) .+)?",
+        "{who} has a {person}.",
+        "has:a {person}",
+    ),
+    rule(rf"(i|we) foster <rest=({PETS_TOGETHER}|children|kids)\b.*>", "{who} fosters {rest}.", "has:{rest}"),
+    rule(
+        r"i'm the <rest=(oldest|youngest|eldest|middle|second|only) (child |girl |boy |daughter |son |one )?(of .+|in .+)>",
+        "{who} is the {rest}.",
+        "siblings",
+    ),
 )
 _STATUS = (
-    rule(r"(i'm|we're) (happily )?married to <introduced>", "{who} is married to {introduced}.", "partner"),
+    rule(
+        r"(i'm|we're|i've been) (happily )?married to <introduced>( for .+| since .+)?",
+        "{who} is married to {introduced}.",
+        "partner",
+    ),
     rule(r"(i'm|we're) engaged to <introduced>", "{who} is engaged to {introduced}.", "partner"),
     rule(
         rf"(i'm|we're) (dating|seeing|going out with|together with|in a relationship with) (?P<someone>{_NAME})( .*)?",
@@ -283,7 +306,7 @@ _STATUS = (
     rule(
         rf"(?P<someone>{_NAME}) and i <rest=(are getting married|got married|are married|are engaged|got engaged|are expecting|"
         r"broke up|split up|have split up|have broken up|separated|are divorced|got divorced|are together|are dating|moved in together"
-        r"|have separated|live together|live apart)\b.*>",
+        r"|have separated|are moving in together|have been (together|married|dating)|live together|live apart)\b.*>",
         "{who} and {someone} {rest}{when}.",
         "partner",
         across=True,
@@ -309,7 +332,7 @@ _STATUS = (
         replaces=True,
     ),
     rule(
-        r"(i'm|i've been|we're|we've been) (now |happily |recently |newly )?<word=married|engaged|divorced|separated|widowed|single|in a relationship|a widow|a widower>"
+        r"(i'm|i've been|we're|we've been) (now |happily |recently |newly )?<word=married|engaged|divorced|separated|widowed|single|in an? ([\w-]+ )?relationship|a widow|a widower>"
         r"( (now|again|since|for|and|so|with|but)\b.*)?",
         "{who} is {word}{when}.",
         "marital",
@@ -317,7 +340,7 @@ _STATUS = (
     ),
     rule(
         rf"my {WHICH}({PARTNERS}) and i <rest=(are getting married|got married|are married|are engaged|got engaged|are expecting|broke up|split up|"
-        r"have split up|separated|are divorced|got divorced|moved in together|live together|live apart)\b.*>",
+        r"have split up|separated|are divorced|got divorced|moved in together|are moving in together|live together|live apart|have been (together|married|engaged|dating))\b.*>",
         "{who} and their partner {rest}{when}.",
         "marital",
         across=True,
@@ -329,5 +352,28 @@ _STATUS = (
         "{who} has a {rest}.",
         "marital",
     ),
+    rule(
+        rf"(i've been|we've been) (together )?with (?P<someone>{_NAME})( (for|since) .+)?",
+        "{who} is with {someone}.",
+        "partner",
+    ),
+    rule(
+        r"(i've|we've) been <rest=(together|married|engaged|dating|a couple) (for|since) .+>",
+        "{who} has been {rest}.",
+        "marital",
+    ),
+    rule(r"(i'm|we're) getting <word=married|divorced>", "{who} is getting {word}.", "marital", replaces=True),
+    rule(
+        rf"(my|the) {WHICH}({PARTNERS}) and i've been <rest=(together|married|engaged|dating)\b.*>",
+        "{who} and their partner have been {rest}.",
+        "marital",
+    ),
+    rule(
+        rf"(?P<someone>{_NAME}) and i've <rest=(been (together|married|engaged|dating)|split up|broken up|separated)\b.*>",
+        "{who} and {someone} have {rest}{when}.",
+        "partner",
+        across=True,
+        replaces=True,
+    ),
 )
-PEOPLE = (*_OURS[:1], *_names(), *_STATUS, *_facts(), *_OURS[1:])
+PEOPLE = (*_names(), *_OURS[:1], *_STATUS, *_facts(), *_OURS[1:])

@@ -19,7 +19,7 @@ _EVENTS = (
 _MILESTONES = r"graduated|retired|got married|got engaged|got promoted|got divorced|quit|turned \d{1,2}"
 _IS_ON = (
     r"( is|'s|'s booked| is booked| is scheduled| got moved| was moved| has been moved| moved| is now| was postponed|'s set"
-    r"| is set| is planned| has been postponed| was rescheduled| got postponed| is due|'s due)"
+    r"| is set| is planned| has been postponed| was rescheduled| got postponed|'s due)"
     r"( for| to| on| at)?"
 )
 _GOING = (
@@ -28,11 +28,44 @@ _GOING = (
     "|retiring|opening|launching|playing|performing|presenting|giving|speaking|competing|doing|joining|climbing|seeing"
     "|meeting|throwing|celebrating|adopting|buying|selling|finishing|undergoing|expecting|picking up|volunteering"
     "|turning|sitting|taking part|participating|camping|renovating|working|teaching|publishing|recording|signing"
-    "|closing|coming|spending|staying|off|back|due"
+    "|closing|coming|quitting|stopping|spending|staying|off|back|due"
 )
 _SETTLED = "signed up for|registered for|booked|enrolled in|bought tickets for|got tickets for|reserved|planned"
 
 PLANS = (
+    rule(
+        r"my birthday( is|'s) <dated=(in|around|at the \w+ of) .+>",
+        "{whose} birthday is {dated}.",
+        "birthday",
+        Since.ALWAYS,
+    ),
+    rule(
+        r"(i celebrate my birthday|my birthday falls|i share my birthday with .+,)( on)? <day>",
+        "{whose} birthday is {day}.",
+        "birthday",
+        Since.ALWAYS,
+        across=True,
+    ),
+    rule(
+        r"i'm in my <verbatim=((early|mid|late)[- ])?(twenties|thirties|forties|fifties|sixties|seventies|eighties)>",
+        "{who} is in their {verbatim}.",
+        "age",
+    ),
+    rule(
+        r"(i have|we have|i booked|i got) <rest=tickets (for|to) .+>",
+        "{who} has {rest}{when}.",
+        "plan:{rest}",
+        Since.ALWAYS,
+        ahead=True,
+    ),
+    rule(
+        r"(i'll|we'll) <rest=(start|move|visit|fly|travel|graduate|retire|go|leave|finish|begin)\b.*>",
+        "{who} will {rest}{when}.",
+        "plan:{rest}",
+        Since.ALWAYS,
+        Needs.COMING_DATE,
+        ahead=True,
+    ),
     # birthdays and age
     rule(r"my birthday( is|'s)( on)? <day>", "{whose} birthday is {day}.", "birthday", Since.ALWAYS),
     rule(r"<day> is my birthday", "{whose} birthday is {day}.", "birthday", Since.ALWAYS),
@@ -40,7 +73,7 @@ PLANS = (
         r"i was born (?P<day>(on )?(the )?\d.+|on .+|\w+ \d{1,2}.+)", "{who} was born {day}.", "born_on", Since.ALWAYS
     ),
     rule(
-        r"i was born <dated=in (the )?(\w+ )?(of )?((19|20)\d\d|'?\d0s)>( (and|in|so|but)\b.*)?",
+        r"i was born <dated=in (the )?(\w+ )?(of )?((19|20)\d\d|'?\d\d|'?\d0s)>( (and|in|so|but)\b.*)?",
         "{who} was born {dated}.",
         "born_on",
         Since.ALWAYS,
@@ -75,7 +108,7 @@ PLANS = (
         Needs.COMING_DATE,
     ),
     rule(
-        r"(our|the|my) <rest=[\w'-]+( [\w'-]+){0,3}> <word=starts|begins|ends|expires|closes|opens|finishes|runs out>( on| in| at)?",
+        r"(our|the|my) <rest=[\w'-]+( [\w'-]+){0,3}> <word=starts|begins|ends|expires|is due|are due|closes|opens|finishes|runs out>( on| in| at)?",
         "{whose} {rest} {word}{when}.",
         "occasion:{rest}",
         Since.ALWAYS,
@@ -119,7 +152,7 @@ PLANS = (
         ahead=True,
     ),
     rule(
-        r"(i'll be|we'll be|i'll|we'll) <rest=(?!turn\b)(on|in|at|back|away|off|out|visiting|travelling|traveling|abroad|attending|working|start|move|visit|fly|travel|graduate|retire|go|leave)\b.*>",
+        r"(i'll be|we'll be) <rest=(on|in|at|back|away|off|out|visiting|travelling|traveling|abroad|attending|working|start|move|visit|fly|travel|graduate|retire|go|leave)\b.*>",
         "{who} will be {rest}{when}.",
         "plan:{rest}",
         Since.ALWAYS,
@@ -127,7 +160,7 @@ PLANS = (
         ahead=True,
     ),
     rule(
-        r"(i|we) (also )?<verb=fly|leave|travel|go|move|head|start|graduate|retire|return|finish> <rest=(to|for|from|at|my|as|back|home) .+>",
+        r"(i|we) (also )?<verb=fly|leave|travel|go|move|head|start|graduate|retire|return|finish|hand in|submit|defend|sit|see|meet> <rest=(to|for|from|at|my|our|as|back|home|a|an|the) .+>",
         "{who} {verb} {rest}{when}.",
         "plan:{verb} {rest}",
         Since.ALWAYS,
@@ -159,7 +192,7 @@ PLANS = (
     ),
     rule(r"(i'm|we're|i've been) saving (up )?(for|to) <rest>", "{who} is saving for {rest}.", "saving:{rest}"),
     rule(
-        r"(i'm|i've started|i've been) (training|preparing|practising|practicing|studying|revising|rehearsing) for <rest=(a|an|the|my|our) .+>",
+        r"(i'm|i've started|i've been) (training|rehearsing|preparing) for <rest=(a|an|the|my|our) .+>",
         "{who} is preparing for {rest}{when}.",
         "preparing:{rest}",
         Since.SAID,
@@ -179,7 +212,7 @@ PLANS = (
         replaces=True,
     ),
     rule(
-        r"(my|our|the) <rest=(trip|flight|holiday|vacation|wedding|party|move|surgery|concert|course|tour|visit|marathon|race)( (to|in|with|for) .+)?> (is|was|got|has been) (cancelled|canceled|called off|off)( .*)?",
+        r"(my|our) <rest=(trip|flight|holiday|vacation|wedding|party|move|surgery|concert|course|tour|visit|marathon|race)( (to|in|with|for) .+)?> (is|was|got|has been) (cancelled|canceled|called off|off)( .*)?",
         "{whose} {rest} is cancelled.",
         "plan:{rest}",
         replaces=True,

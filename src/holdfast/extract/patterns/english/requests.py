@@ -5,6 +5,7 @@ A wish for this one answer is none: without "always", "never" or "from now on", 
 
 from __future__ import annotations
 
+from holdfast.extract.patterns.english.vocabulary import FREQUENCY, TONGUES
 from holdfast.extract.patterns.rules import Needs, Since, rule
 
 _PLEASE = r"(please |pls |just |and |also |so |then |ok |okay )*"
@@ -31,6 +32,10 @@ _BANNED = (
     r"|abbreviations|acronyms|em dashes|long paragraphs|walls of text|nicknames|preamble|hashtags|horror films|horror movies|meat dishes"
 )
 _LIMIT = r"(short|brief|concise|simple|formal|informal|under \d+ \w+|below \d+ \w+|to the point|to \d+ \w+( or less)?|polite|friendly|casual|light|crisp|factual)"
+
+_LENGTHS = r"(one|two|three|\d+|short|full|simple|complete) (paragraphs?|sentences?|lines?)"
+_POLITENESS = r"pleasantries|intros?|introductions?|formalities|greetings?|sign-offs?|explanations?|caveats"
+_QUANTITIES = "dates|times|temperatures|prices|distances|weights|measurements|units|amounts|recipes|currencies|numbers|answers|replies"
 
 REQUESTS = (
     # names
@@ -137,7 +142,7 @@ REQUESTS = (
         "wants:{order}",
     ),
     rule(
-        rf"{_PLEASE}(don't|do not) (ever )?<order=(suggest|recommend|wake|message|text|call|remind|contact|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use|book|schedule|switch|correct|swear|spoil|interrupt|start|end)\b.*>",
+        rf"{_PLEASE}(don't|do not) (ever )?<order=(suggest|recommend|wake|message|text|call|remind|contact|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use|book|schedule|switch|correct|swear|spoil|interrupt|start|end|mention|sugarcoat|bring up|compliment|patroni[sz]e|flatter|judge|nag|push|praise)\b.*>",
         "{who} does not want the assistant to {order}.",
         "wants:{order}",
     ),
@@ -156,5 +161,68 @@ REQUESTS = (
         "{who} wants {rest}.",
         "wants:answers",
         needs=Needs.WHOLE,
+    ),
+    rule(
+        rf"{_PLEASE}(answer|reply|respond|speak|talk|write)( to me| everything)?( only)? "
+        rf"<order=in ({TONGUES}|{_LENGTHS}( at most| max| or less)?)>( please| always| from now on| only)*",
+        "{who} wants answers {order}.",
+        "wants:language",
+    ),
+    rule(
+        r"(you can |please |just |feel free to )*(skip|drop|leave out|spare me|cut|cut out) (all )?(the |your |any )?"
+        rf"<order=([\w-]+ ){{0,2}}({_BANNED}|{_POLITENESS})\b.*>",
+        "{who} wants the assistant to skip {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        r"i (don't want|don't need|hate|don't like|can't stand|dislike)( it)?( when you (use|add|write|make))?( any| the)? "
+        rf"<order=([\w-]+ ){{0,2}}({_BANNED})( in .+)?>",
+        "{who} does not want {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        r"(i'd rather|i'd prefer|i'd like it|i prefer it) (if |when )?you"
+        r" (answered|spoke|wrote|replied|used|answer|speak|write|reply|use) <order>",
+        "{who} wants the assistant to answer {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        r"i (need|want|like|prefer) (my |your |the )?(answers|replies|explanations|responses|messages) (to be )?"
+        r"<order=short|brief|concise|simple|detailed|long|formal|informal|direct|in .+>( .*)?",
+        "{who} wants answers that are {order}.",
+        "wants:length",
+    ),
+    rule(
+        r"<order=(only )?(short|brief|concise|detailed|direct|honest|simple|one-line|long)"
+        r" (answers|replies|responses|explanations|sentences)( only)?>,?( please)?( always| from now on)?",
+        "{who} wants {order}.",
+        "wants:length",
+        across=True,
+    ),
+    rule(
+        rf"<order=(all )?({_QUANTITIES})( always| only)? in .+>,?( please| always)*",
+        "{who} wants {order}.",
+        "wants:{order}",
+        across=True,
+    ),
+    rule(
+        rf"{_PLEASE}(write|give|show|list|quote|put|state|use|format|display)( me)? <order=(all )?({_QUANTITIES}) (as|in) .+>",
+        "{who} wants {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}<order=(remind|ask|tell|send|message) me .*({FREQUENCY})>",
+        "{who} wants the assistant to {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}(always )?<order=(ask|check with|consult|warn|tell) me (first )?before .+>",
+        "{who} wants the assistant to {order}.",
+        "wants:{order}",
+    ),
+    rule(
+        rf"{_PLEASE}address me <order=by .+|with .+|formally|informally>",
+        "{who} wants to be addressed {order}.",
+        "called",
     ),
 )

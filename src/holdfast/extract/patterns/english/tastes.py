@@ -11,7 +11,7 @@ _LIKINGS = (  # first person, third person
     ("like", "likes"),
     ("enjoy", "enjoys"),
     ("hate|detest|despise|can't stand|loathe|can't bear", "hates"),
-    ("don't like|'ve never liked|dislike|don't enjoy|don't care for|don't really like|never liked", "does not like"),
+    ("don't like|dislike|don't enjoy|don't care for|don't really like|never liked", "does not like"),
     ("prefer", "prefers"),
 )
 _FAVOURITE = r"(all[- ]time )?favou?rite"
@@ -50,6 +50,16 @@ def _likings() -> Iterator[ExtractionRule]:
 
 
 _SETTLED = (
+    rule(
+        r"i've (always hated|never liked|never been a fan of|never been into) <thing>",
+        "{who} does not like {thing}.",
+        "likes:{thing}",
+        Since.ALWAYS,
+        Needs.WHOLE,
+    ),
+    rule(
+        r"i've always (loved|liked|enjoyed) <thing>", "{who} likes {thing}.", "likes:{thing}", Since.ALWAYS, Needs.WHOLE
+    ),
     rule(
         r"i'm (a (big |huge |massive |total |real |lifelong )?fan of|into|fond of|crazy about|obsessed with|passionate about"
         r"|mad about|big on) <thing>",
@@ -104,6 +114,44 @@ _SETTLED = (
         "likes:{thing}",
         Since.ALWAYS,
         Needs.WHOLE,
+    ),
+    rule(
+        r"i (can't get enough of|have a soft spot for|have a thing for|can't live without|can't resist|live for|swear by)"
+        r" <thing>",
+        "{who} likes {thing}.",
+        "likes:{thing}",
+        Since.ALWAYS,
+        Needs.WHOLE,
+    ),
+    rule(
+        r"i'm (a |an )?(total |absolute |big )?(sucker for|nut about|nuts about|partial to|addicted to|mad about) <thing>",
+        "{who} likes {thing}.",
+        "likes:{thing}",
+        Since.ALWAYS,
+    ),
+    rule(
+        r"<thing> (is|are) (really |just |definitely )?(not for me|not my thing|not my cup of tea)",
+        "{who} does not like {thing}.",
+        "likes:{thing}",
+        Since.ALWAYS,
+    ),
+    rule(
+        r"<thing> (is|are) (really |totally |so )?(my thing|my guilty pleasure|my passion)",
+        "{who} likes {thing}.",
+        "likes:{thing}",
+        Since.ALWAYS,
+    ),
+    rule(
+        r"my (go-to|usual|preferred) <kind> (is|are) <item>",
+        "{whose} usual {kind} is {item}.",
+        "favourite:{kind}",
+        Since.ALWAYS,
+    ),
+    rule(
+        r"i find <thing> <word=boring|relaxing|stressful|exhausting|fascinating|annoying|disgusting|delicious|calming>",
+        "{who} finds {thing} {word}.",
+        "likes:{thing}",
+        Since.ALWAYS,
     ),
 )
 TASTES = (*_likings(), *_SETTLED)

@@ -10,6 +10,18 @@ _GONE = "was stolen|got stolen|was sold|broke|broke down|died|got totalled|was t
 
 THINGS_OWNED = (
     rule(
+        r"(i|we|i've|we've) <word=gave|donated|lent|passed on> (my |our |the )?<what=[\w'-]+( [\w'-]+)?> to <rest=(my|a|an|the|our) .+>",
+        "{who} {word} {what} to {rest}{when}.",
+        "has:a {what}",
+        ends="{what}",
+    ),
+    rule(
+        rf"(i|we|i've|we've) (bought|got|just got|just bought|have|ordered)( myself| ourselves)? <what1=(an?|another) ([\w'-]+ ){{0,2}}({THINGS})>, <what2=an? .+>",
+        "{who} has {what1}, {what2}.",
+        "has:{what1}",
+        across=True,
+    ),
+    rule(
         r"(i|we) (mostly |usually |still )?drive <what=(an?|my) .+>",
         "{who} drives {what}.",
         "drives",
@@ -81,4 +93,5 @@ THINGS_OWNED = (
         "uses:{what}",
         needs=Needs.WHOLE,
     ),
+    rule(r"(i|we) have <what=(over |about |more than |almost )?\d+ .+>", "{who} has {what}.", "has:{what}"),
 )

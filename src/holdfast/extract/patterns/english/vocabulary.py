@@ -4,13 +4,13 @@ from __future__ import annotations
 
 # One person may have many of these, so the name is part of the slot.
 MANY_RELATIVES = (
-    "sister|brother|son|daughter|friend|best friend|cousin|aunt|uncle|niece|nephew|colleague"
+    "twin brother|twin sister|half-brother|half-sister|sister|brother|son|daughter|friend|best friend|cousin|aunt|uncle|niece|nephew|colleague"
     "|coworker|co-worker|neighbor|neighbour|roommate|flatmate|housemate|classmate|teammate|grandson|granddaughter"
     "|child|kid|baby|toddler|grandchild|student|stepson|stepdaughter|stepbrother|stepsister|sister-in-law"
     "|brother-in-law|son-in-law|daughter-in-law|godson|goddaughter|godchild"
 )
 ONE_RELATIVE = (
-    "mother|mom|mum|mama|father|dad|boss|manager|grandmother|grandma|granny|gran|grandfather|grandpa|granddad|therapist"
+    "ex-husband|ex-wife|ex-boyfriend|ex-girlfriend|mother|mom|mum|mama|father|dad|boss|manager|grandmother|grandma|granny|gran|grandfather|grandpa|granddad|therapist"
     "|dentist|doctor|mother-in-law|father-in-law|stepmother|stepfather|stepmom|stepdad|landlord|landlady|supervisor"
     "|coach|team lead|godmother|godfather"
 )
@@ -50,10 +50,10 @@ SAME_RELATION = {
     "stepdad": "stepfather",
 }
 WHICH = (
-    r"(?:(?:older|younger|little|big|elder|twin|eldest|oldest|youngest|middle|second|first|only|lovely|dear|dearest"
-    r"|new|old|late|baby|half|foster|adopted|rescue|beloved|sweet)[ -]){0,2}"
+    r"(?:(?:older|younger|little|big|elder|eldest|oldest|youngest|middle|second|first|only|lovely|dear|dearest"
+    r"|new|old|late|baby|foster|adopted|rescue|beloved|sweet)[ -]){0,2}"
 )
-COUNTS = "a|an|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|several|a couple of|a few|\\d{1,2}"
+COUNTS = "a|an|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|several|a couple of|a few|over \\d+|about \\d+|\\d{1,2}"
 
 PROFESSIONS = (
     "nurse|doctor|teacher|engineer|lawyer|attorney|judge|programmer|developer|coder|architect|designer|accountant"

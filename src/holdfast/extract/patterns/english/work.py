@@ -6,7 +6,7 @@ from holdfast.extract.patterns.english.vocabulary import BUSINESSES, NOT_PROFESS
 from holdfast.extract.patterns.rules import Needs, rule
 
 _A_PROFESSION = rf"<verbatim=an? ((?!(?:{NOT_PROFESSIONAL})\b)[\w'-]+ ){{0,3}}({PROFESSIONS})>"
-_AFTER = r"( (in|and|from|by|who|with|now|working|based|there|here|since|for|but|so|because|myself|again)\b.*)?"
+_AFTER = r"( (at(?! heart)|of|in|and|from|by|who|with|now|working|based|there|here|since|for|but|so|because|myself|again)\b.*)?"
 _ROLES = (
     "head|director|ceo|cto|cfo|coo|vp|vice president|chief|manager|founder|co-founder|president|chair|coordinator"
     "|partner|owner|team lead|lead|principal|captain|secretary|treasurer|dean|editor|leader"
@@ -71,11 +71,11 @@ _EMPLOYER = (
     rule(r"i'm now (working )?(at|with|for) <organization>", "{who} works at {organization}.", "works_at"),
     rule(r"i'm (working )?(at|with|for) <organization> now", "{who} works at {organization}.", "works_at"),
     rule(
-        r"i've (been|worked|been working) (at|for|with) <employer>(?= for |$)( for .+)?",
+        r"(i've been at|i've worked at|i've worked for|i've been working at|i've been working for|i've been with) <employer>(?= for |$)( for .+)?",
         "{who} works at {employer}{when}.",
         "works_at",
     ),
-    rule(r"(i work|i'm working) (at|for) <work>", "{who} works at {work}.", "works_at"),
+    rule(r"(i work|i'm working) (at|for) <employer>", "{who} works at {employer}.", "works_at"),
     rule(r"(i work|i'm working) in <place>", "{who} works in {place}.", "works_in", needs=Needs.WHOLE),
     rule(r"(i work|i'm working) in <work>", "{who} works in {work}.", "occupation", needs=Needs.WHOLE),
     rule(
@@ -137,7 +137,7 @@ _PROFESSION = (
     rule(r"(i work|i'm working|i'm employed|i freelance) as <work>", "{who} works as {work}.", "occupation"),
     rule(
         rf"(i'm|i've been|i became|i've become|by profession i'm|by trade i'm) {_A_PROFESSION} (at(?! heart)|for)"
-        r" (?!\w+ (years|months|weeks)\b)<employer>",
+        r" (?!\w+ (years|months|weeks)\b)<employer>( (for|since) .+)?",
         "{who} is {verbatim} at {employer}.",
         "occupation",
     ),
@@ -145,7 +145,6 @@ _PROFESSION = (
         rf"(i'm|i've been|i became|i've become|by profession i'm|by trade i'm) {_A_PROFESSION}{_AFTER}",
         "{who} is {verbatim}.",
         "occupation",
-        needs=Needs.WHOLE,
     ),
     rule(
         rf"i'm (training|studying|learning|retraining) to (be|become) {_A_PROFESSION}{_AFTER}",
@@ -187,4 +186,37 @@ _PROFESSION = (
     ),
     rule(rf"(i|we) (only |mostly |mainly )?work <rest=({_HOURS})\b.*>", "{who} works {rest}.", "working_hours"),
 )
-WORK = (*_PROFESSION[-1:], *_EMPLOYER, *_ENDED, *_PROFESSION[:-1])
+_MORE = (
+    rule(r"i'm now working (at|with|for) <employer>", "{who} works at {employer}.", "works_at"),
+    rule(
+        r"(i got|i was|i've been|i just got|i've just been) hired (by|at) <employer>( as <work>)?",
+        "{who} works at {employer}.",
+        "works_at",
+        replaces=True,
+    ),
+    rule(
+        r"<organization> (hired|has hired|just hired) me( as <work>)?",
+        "{who} works at {organization}.",
+        "works_at",
+        replaces=True,
+    ),
+    rule(
+        rf"i'm the <verbatim=((head|lead|main|only|chief) )?({PROFESSIONS})> (at|of|for|in) <employer>",
+        "{who} is the {verbatim} at {employer}.",
+        "occupation",
+    ),
+    rule(r"(i work|i'm) in <verbatim=(?-i:IT|HR|PR|R&D|QA|UX|AI)>", "{who} works in {verbatim}.", "occupation"),
+    rule(r"i manage <rest=(a|an|the|two|three) .+>", "{who} manages {rest}.", "manages"),
+    rule(
+        r"(i've left|i'm leaving|i've quit|i'm quitting|i've just left) <organization>",
+        "{who} left {organization}{when}.",
+        "works_at",
+        ends="{organization}",
+    ),
+    rule(
+        r"i (do|work|have) <rest=(the )?((night|day|early|late|evening) shifts?|shift work)\b.*>",
+        "{who} works {rest}.",
+        "working_hours",
+    ),
+)
+WORK = (*_MORE, *_PROFESSION[-1:], *_EMPLOYER, *_ENDED, *_PROFESSION[:-1])
