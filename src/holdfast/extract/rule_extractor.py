@@ -21,7 +21,7 @@ from holdfast.extract.dates import When, is_past, long_date, resolve, take_trail
 from holdfast.extract.patterns import LANGUAGES
 from holdfast.extract.patterns.english.vocabulary import SAME_RELATION
 from holdfast.extract.patterns.rules import ExtractionRule, Language, Needs, Since
-from holdfast.extract.sentences import Clause, Sentence, sentences_of
+from holdfast.extract.sentences import Clause, sentences_of
 from holdfast.extract.phrases import reader_of, singular
 from holdfast.extract.values import is_plain_subject, looks_like_a_name
 from holdfast.ports import Candidate
@@ -91,30 +91,25 @@ class RuleExtractor:
         said_at = _in_zone(message.said_at, self._zone)
         for sentence in sentences_of(message.text):
             for language in self._languages:
-                if not _is_read_in(language, sentence):
+                if not language.may_state(sentence.text, sentence.words):
                     continue
                 readings = [
                     *_match_anywhere(language, sentence.text),
                     *_match_clauses(language, sentence.clauses, said_at),
                 ]
+                correctable = latest is not None and turn - latest.turn <= 2
+                if not (readings or correctable) or language.doubt.search(sentence.text):
+                    continue
                 for reading in _without_repeats(readings):
                     candidate = _candidate(reading, language, message, speaker, said_at)
                     if candidate is not None:
                         latest = _Fact(reading, language, candidate, turn)
                         yield latest
-                if not readings and latest is not None and turn - latest.turn <= 2:
+                if not readings and latest is not None and correctable:
                     repaired = _apply_correction(latest, sentence.clauses, message, speaker, said_at)
                     if repaired is not None:
                         latest = replace(repaired, turn=turn)
                         yield latest
-
-
-def _is_read_in(language: Language, sentence: Sentence) -> bool:
-    """True if the sentence may state a fact in the language; a subject may have been added to its first clause."""
-    first = sentence.clauses[0].text if sentence.clauses else ""
-    if not language.opening.search(sentence.text) and not language.opening.search(first):
-        return False
-    return not language.doubt.search(sentence.text)
 
 
 def _in_zone(moment: datetime, zone: tzinfo) -> datetime:

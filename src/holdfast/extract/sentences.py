@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from holdfast.domain.visible_text import has_hidden
 from holdfast.extract.dates import take_leading
-from holdfast.extract.spelling import add_subject, plain_clause, write_out
+from holdfast.extract.spelling import add_subject, drop_afterthought, plain_forms, write_out
 from holdfast.extract.values import is_place_name
 
 MAX_READ_CHARS = 20_000
@@ -33,6 +33,7 @@ _ORDINAL = re.compile(
     r"\b\d{1,2}\. (?:jan|feb|mär|mar|apr|mai|maj|jun|jul|aug|sep|okt|nov|dez|dec|klasse|stock|semester|etage)",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"\w+")
 _QUESTION = re.compile(r"[?？¿]|[吗呢么]\W*$")
 
 # "Bob: I live in Paris" and "> I live in Paris" are not the speaker's own words.
@@ -164,8 +165,11 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
+    """A sentence in plain forms; `words` are its own and those of its first clause, to which a subject may be added."""
+
     text: str
     clauses: tuple[Clause, ...]
+    words: frozenset[str]
 
 
 def sentences_of(text: str) -> Iterator[Sentence]:
@@ -177,8 +181,10 @@ def sentences_of(text: str) -> Iterator[Sentence]:
     for (sentence, mark), (following, _) in zip(pieces, [*pieces[1:], ("", "")], strict=True):
         if not _is_statement(sentence, mark) or (following and _TAKEN_BACK.fullmatch(following)):
             continue
-        plain = write_out(sentence)
-        yield Sentence(plain, tuple(_clauses(plain)))
+        plain = plain_forms(write_out(sentence))
+        clauses = tuple(_clauses(plain))
+        first = clauses[0].text if clauses else ""
+        yield Sentence(plain, clauses, frozenset(_WORD.findall(f"{plain} {first}".casefold())))
 
 
 def _own_lines(text: str) -> str:
@@ -254,8 +260,8 @@ def _clauses(sentence: str) -> Iterator[Clause]:
 
 def _own_clause(text: str, own: bool) -> str:
     """Return the plain form of a clause; one without a subject is the speaker's if the one before it is."""
-    plain = plain_clause(text)
-    return plain_clause(add_subject(plain)) if own else plain
+    with_subject = add_subject(text) if own else text
+    return drop_afterthought(with_subject if with_subject == text else plain_forms(with_subject))
 
 
 def _pieces(sentence: str) -> Iterator[tuple[int, str, str | None]]:

@@ -88,6 +88,7 @@ _LONG_FORMS = tuple(
         ),
     )
 )
+_HAS_LONG_FORM = re.compile(r"\b(?:am|are|not|will|would|have|got|cannot)\b|'ve got", re.IGNORECASE)
 _FILLERS = re.compile(
     r"(?P<who>i'm|i've|i|we|we're|we've) (?:(?:really|also|just|absolutely|totally|still|personally|actually|currently"
     r"|truly|definitely|simply|recently|genuinely|originally|finally|officially|mainly|so|very|do(?= (?:love|like|enjoy|hate|prefer|live|work|have|eat|drink|play|speak|own|collect)\b)|kind of|secretly|myself"
@@ -148,11 +149,16 @@ def _long_form(found: re.Match[str]) -> str:
     return "my name's" if short == "my names" else _SHORT_FORMS[short]
 
 
-def plain_clause(clause: str) -> str:
-    """Return a clause in the forms that patterns expect, without fillers ("really")."""
-    for long_form, short_form in _LONG_FORMS:
-        clause = long_form.sub(short_form, clause)
-    return _AFTERTHOUGHT.sub("", _FILLERS.sub(r"\g<who> ", clause))
+def plain_forms(text: str) -> str:
+    """Write a text in the forms that patterns expect, without fillers ("really")."""
+    if _HAS_LONG_FORM.search(text):
+        for long_form, short_form in _LONG_FORMS:
+            text = long_form.sub(short_form, text)
+    return _FILLERS.sub(r"\g<who> ", text)
+
+
+def drop_afterthought(clause: str) -> str:
+    return _AFTERTHOUGHT.sub("", clause)
 
 
 def add_subject(clause: str) -> str:

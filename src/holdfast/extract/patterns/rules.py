@@ -9,9 +9,12 @@ a name only keep two groups apart. Template and key are filled with the values r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache, lru_cache
+
+from holdfast.extract.patterns.beginnings import MAX_CHARS, beginnings_of
 
 
 class Since(StrEnum):
@@ -40,7 +43,7 @@ class ExtractionRule:
     `ahead`: a time phrase means a coming day; one with several meanings stays, with the day on which it was said.
     """
 
-    pattern: re.Pattern[str]
+    source: str
     template: str
     key: str
     since: Since = Since.ALWAYS
@@ -51,46 +54,61 @@ class ExtractionRule:
     ahead: bool = False
     ends: str = ""
 
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern; compiled on first use, since most rules are never compared with a text."""
+        return compile_pattern(self.source)
+
+
+class RuleIndex:
+    """Rules by the beginnings of their phrasings."""
+
+    def __init__(self, rules: Sequence[ExtractionRule]) -> None:
+        self._rules = [(rule, beginnings_of(rule.source)) for rule in rules]
+        self._find = lru_cache(maxsize=4096)(self._find_by_beginning)
+
+    def find(self, clause: str) -> tuple[ExtractionRule, ...]:
+        """Return the rules whose phrasing may begin as the clause does, in their order."""
+        return self._find(clause[:MAX_CHARS].lower())
+
+    def _find_by_beginning(self, start: str) -> tuple[ExtractionRule, ...]:
+        return tuple(rule for rule, beginnings in self._rules if start.startswith(beginnings))
+
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`opening` finds sentences worth reading, `doubt` those not meant as facts; `nobody` is an unnamed speaker."""
+    """Patterns of a language. `nobody` is an unnamed speaker.
+
+    A sentence is worth reading if it has one of the words `openers`, or letters of the `script`. It states nothing if
+    `doubt` is found in it.
+    """
 
     nobody: str
-    opening: re.Pattern[str]
+    openers: frozenset[str]
     doubt: re.Pattern[str]
     rules: tuple[ExtractionRule, ...]
-    _by_head: Mapping[str, tuple[ExtractionRule, ...]] = field(init=False, compare=False, repr=False)
+    script: re.Pattern[str] | None = None
+    _index: RuleIndex = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_head", _index(self.rules))
+        object.__setattr__(self, "_index", RuleIndex([rule for rule in self.rules if not rule.anywhere]))
+
+    def may_state(self, sentence: str, words_of_it: frozenset[str]) -> bool:
+        """Decide whether the sentence is worth reading."""
+        return not self.openers.isdisjoint(words_of_it) or (
+            self.script is not None and bool(self.script.search(sentence))
+        )
 
     def rules_for(self, clause: str) -> tuple[ExtractionRule, ...]:
         """Return the rules whose phrasing may begin as the clause does, in their order."""
-        head = _HEAD.match(clause)
-        return self._by_head.get(head.group().casefold() if head else "", self._by_head[""])
+        return self._index.find(clause)
 
 
-# First words of phrasings. A clause is compared only with rules that begin with its first word, or with any word.
-_HEAD = re.compile(r"[\w'-]+")
-_FIRST_CHOICE = re.compile(r"([\w'-]+)(?= |$)|\(\?:([^()]*)\)(?= )")
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-def _heads(rule: ExtractionRule) -> frozenset[str]:
-    """Return the first words of a phrasing; none if any word may come first."""
-    found = _FIRST_CHOICE.match(rule.pattern.pattern)
-    if found is None:
-        return frozenset()
-    firsts = [_HEAD.match(choice) for choice in (found[1] or found[2]).split("|")]
-    return frozenset(first.group().casefold() for first in firsts if first) if all(firsts) else frozenset()
-
-
-def _index(rules: Iterable[ExtractionRule]) -> dict[str, tuple[ExtractionRule, ...]]:
-    entries = [(rule, _heads(rule)) for rule in rules if not rule.anywhere]
-    every = {head for _, heads in entries for head in heads} | {""}
-    return {each: tuple(rule for rule, heads in entries if not heads or each in heads) for each in every}
-
-
+@cache
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
@@ -98,9 +116,9 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 _PIECE = re.compile(r"\(\?P<\w+>|\(\?<[!=]|\\.|(?P<choice>\((?!\?))|<(?P<open>\w+)=|<(?P<name>\w+)>|(?P<close>>)")
 
 
-def phrasing(pattern: str) -> re.Pattern[str]:
-    """Compile a phrasing: `(a|b)` is a choice that reads nothing, `<name>` a value, `<name=a|b>` a value of a form."""
-    return compile_pattern(_PIECE.sub(_expand, pattern))
+def phrasing(said: str) -> str:
+    """Write a phrasing as a pattern: `(a|b)` is a choice that reads nothing, `<name>` a value, `<name=a|b>` one of a form."""
+    return _PIECE.sub(_expand, said)
 
 
 def _expand(piece: re.Match[str]) -> str:

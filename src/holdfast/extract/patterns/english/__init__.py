@@ -19,14 +19,15 @@ from holdfast.extract.patterns.english.requests import REQUESTS
 from holdfast.extract.patterns.english.tastes import TASTES
 from holdfast.extract.patterns.english.things import THINGS_OWNED
 from holdfast.extract.patterns.english.work import WORK
-from holdfast.extract.patterns.rules import Language, compile_pattern
+from holdfast.extract.patterns.rules import Language, compile_pattern, words
 
 # The first rule that fits a clause is taken: those that say more stand before those that say less.
 ENGLISH = Language(
     "The user",
-    compile_pattern(
-        r"\b(?:i|i'm|i've|we|we're|we've|my|our|me|it's|i'd|i'll|we'll|you|please|always|never|no|don't|stop|use|keep|be"
-        r"|answer|reply|write|speak|talk|explain|from now on|call|in future|home|the)\b"
+    words(
+        "i we my our me it you please always never no don stop use keep be answer reply write speak talk "
+        "explain from call in home the dates temperatures prices times short only skip remind ask address is "
+        "are hired makes make gives give"
     ),
     compile_pattern(
         r"\b(?:if|unless|wish|wishes|imagine|pretend|suppose|supposing|assume|assuming|would(?! like you)|could|might"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of, words
 
 _SURNAMES = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高梁郑罗宋谢唐韩曹许邓萧冯曾程蔡彭潘袁于董余苏叶吕魏蒋田杜丁沈姜范江傅钟卢汪戴崔任陆廖姚方"
@@ -17,7 +17,7 @@ _DAY = r"(?P<date>[\d一二三四五六七八九十零〇年月日号]{2,14})"
 
 CHINESE = Language(
     "用户",
-    compile_pattern("我|请"),
+    words(""),
     compile_pattern(
         "如果|要是|假如|希望|可能|也许|听说|他说|她说|以前|曾经|要不是|好像|据说|说我|觉得我|以为|妈说|爸说|说：|想"
     ),
@@ -76,6 +76,7 @@ CHINESE = Language(
             "routine:{hanzi}",
         ),
     ),
+    script=compile_pattern("我|请"),
 )
 
 _KANA = r"[\u3040-\u30ff\u4e00-\u9fffー]"
@@ -86,7 +87,7 @@ _KIN = "妻|夫|母|父|姉|妹|兄|弟|息子|娘|犬|猫|彼女|彼氏|祖母|
 
 JAPANESE = Language(
     "ユーザー",
-    compile_pattern(r"[\u3040-\u30ff]"),
+    words(""),
     compile_pattern(
         r"もし|たら|なら|かも|たい|らしい|そうです|と言|と思|か$|かな|でしょう|だろう|昔|前は|ください.*今回|彼は|彼女は.*です"
     ),
@@ -159,4 +160,5 @@ JAPANESE = Language(
         ),
         (rf"(?P<kana>{_KANA}{{1,8}}?)(って|と)呼んで(ください|下さい|ね)?$", "{who}は{kana}と呼ばれたい。", "called"),
     ),
+    script=compile_pattern(r"[\u3040-\u30ff]"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
 
 _KIN = (
     "sœur|soeur|frère|fils|fille|mère|père|maman|papa|cousine?|tante|oncle|grand-mère|grand-père|neveu|nièce"
@@ -21,9 +21,7 @@ _NO = "(je n'|je ne |j'n'|je )"
 
 FRENCH = Language(
     "L'utilisateur",
-    compile_pattern(
-        r"\b(?:je|j'\w+|mon|ma|mes|nous|notre|moi|appelle-moi|appelez-moi|réponds|répondez|réponds-moi|tutoie-moi|parle-moi|écris-moi|pas)\b"
-    ),
+    words("je j mon ma mes nous notre moi appelle appelez réponds répondez tutoie parle écris pas on"),
     compile_pattern(r"\b(?:si|peut-être|dit|disait|pense|croit|imagine|aimerais|comme si|avant|jamais de la vie)\b"),
     rules_of(
         (r"(je m'appelle|mon nom est|mon prénom est) <capital_name>", "{who} s'appelle {capital_name}.", "name"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
 
 _KIN = (
     "schwester|bruder|sohn|tochter|mutter|vater|mama|papa|oma|opa|großmutter|großvater|cousine?|tante|onkel|neffe|nichte"
@@ -25,8 +25,8 @@ _NOW = "(jetzt |zurzeit |gerade |inzwischen |seit \\w+ |seit \\w+ \\w+ )?"
 
 GERMAN = Language(
     "Der Nutzer",
-    compile_pattern(
-        r"\b(?:ich|mein|meine|wir|unser|unsere|mir|mich|nenn|bitte|antworte|antworten|keine|duze|schreib|schreibe)\b"
+    words(
+        "ich mein meine wir unser unsere mir mich nenn nenne bitte antworte antworten keine duze duz schreib schreibe"
     ),
     compile_pattern(
         r"\b(?:wenn|falls|würde|hätte|wäre|vielleicht|sagt|sagte|meint|glaubt|denkt|ob|früher|angenommen)\b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
 
 _KIN = "sorella|fratello|figli[oa]|madre|padre|mamma|papà|cugin[oa]|zi[oa]|nonn[oa]|nipote|cognat[oa]|suocer[oa]|capo|amic[oa]|vicin[oa]"
 _PARTNER = "moglie|marito|ragazz[oa]|fidanzat[oa]|compagn[oa]"
@@ -19,10 +19,10 @@ _THINGS = "macchina|auto|moto|bici|bicicletta|pianoforte|chitarra|casa|appartame
 
 ITALIAN = Language(
     "L'utente",
-    compile_pattern(
-        r"\b(?:mi|mia|mio|miei|mie|io|ho|abbiamo|sono|siamo|vivo|viviamo|abito|abitiamo|lavoro|parlo|studio|suono|gioco"
-        r"|mangio|bevo|fumo|amo|odio|adoro|preferisco|vengo|guido|chiamami|rispondi|rispondimi|parlami|imparo|scrivimi|usa"
-        r"|faccio|colleziono|niente|compio)\b"
+    words(
+        "mi mia mio miei mie io ho abbiamo sono siamo vivo viviamo abito abitiamo lavoro parlo studio suono "
+        "gioco mangio bevo fumo amo odio adoro preferisco vengo guido chiamami rispondi rispondimi parlami "
+        "imparo scrivimi faccio colleziono niente compio"
     ),
     compile_pattern(
         r"\b(?:se|magari|forse|ha detto|dice|dicono|disse|crede|pensa|immagina|come se|vorrei|piacerebbe|prima|nemmeno)\b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
 
 _KIN = "irmã|irmão|filh[oa]|mãe|pai|prim[oa]|ti[oa]|avó|avô|sobrinh[oa]|net[oa]|cunhad[oa]|sogr[oa]|chefe|amig[oa]|vizinh[oa]"
 _PARTNER = "espos[oa]|marido|mulher|namorad[oa]|noiv[oa]|companheir[oa]"
@@ -19,10 +19,10 @@ _FROM = "(em|no|na|nos|nas|para o|para a|para)"
 
 PORTUGUESE = Language(
     "O utilizador",
-    compile_pattern(
-        r"\b(?:eu|meu|minha|moro|moramos|vivo|gosto|adoro|odeio|chamo-me|me|sou|estou|tenho|temos|trabalho|deixei|nasci"
-        r"|falo|como|bebo|fumo|estudo|toco|jogo|prefiro|aprendo|coleciono|conduzo|dirijo|vendi|responde|responda|mudei|venho"
-        r"|mudámos|faço|parei|cresci|usa|use|fala|fale|vivemos|trabalhava|perdi|chama-me|comprei)\b"
+    words(
+        "eu meu minha moro moramos vivo gosto adoro odeio chamo me sou estou tenho temos trabalho deixei "
+        "nasci falo como bebo fumo estudo toco jogo prefiro aprendo coleciono conduzo dirijo vendi responde "
+        "responda mudei venho mudámos faço parei cresci usa use fala fale vivemos perdi chama comprei"
     ),
     compile_pattern(r"\b(?:se|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
     rules_of(

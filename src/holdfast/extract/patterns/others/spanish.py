@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
 
 _KIN = (
     "(herman|hij|prim|tí|abuel|sobrin|niet|cuñad|suegr|amig|vecin)[oa]|madre|padre|mamá|papá|jef[ea]|mejor amig[oa]"
@@ -28,10 +28,10 @@ _THINGS = (
 
 SPANISH = Language(
     "El usuario",
-    compile_pattern(
-        r"\b(?:me|mi|yo|nuestr[oa]|vivo|vivimos|odio|soy|estoy|tengo|tenemos|trabajo|dejé|nací|cumplo|cumplí|hablo|como"
-        r"|bebo|tomo|fumo|estudio|toco|juego|prefiero|aprendo|colecciono|conduzco|vendí|responde|contesta|llámame|usa"
-        r"|habla|háblame|trátame|sin|voy|vamos|corro|prefiero|nos|vengo|perdí|uses)\b"
+    words(
+        "me mi yo nuestra nuestro vivo vivimos odio soy estoy tengo tenemos trabajo dejé nací cumplo cumplí "
+        "hablo como bebo tomo fumo estudio toco juego prefiero aprendo colecciono conduzco vendí responde "
+        "contesta llámame habla háblame trátame sin voy vamos corro nos vengo perdí uses"
     ),
     compile_pattern(r"\b(?:si|ojalá|quizás?|tal vez|dijo|dice|dicen|cree|imagina|como si|gustaría|antes|no sé)\b"),
     rules_of(
