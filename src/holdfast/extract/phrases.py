@@ -7,11 +7,12 @@ is. Words that point outside the sentence are still refused, and so are conditio
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from holdfast.extract import values
 from holdfast.extract.dates import MONTHS, WEEKDAYS
 from holdfast.extract.values import Reader, is_plain, words
-from holdfast.extract.patterns.english.vocabulary import SAME_RELATION
+from holdfast.extract.patterns.english.vocabulary import SAME_RELATION, TONGUES
 
 MAX_WORDS = 14
 MAX_NAMES = 6
@@ -270,6 +271,56 @@ READERS: dict[str, Reader] = {
     "ended": read_foreign,
     "kana": read_kana,
 }
+
+
+_BEFORE_HEAD = words(
+    "a an the my our their his her its two three four five six seven eight nine ten some several another second new old"
+    " to in on at for with away no any own"
+)
+_AFTER_HEAD = words(
+    "in on at with from for of near called named to and or every each twice once daily again since until who that which"
+    " most during after before by as left together over than"
+)
+_ASPECTS = tuple(
+    (re.compile(pattern, re.IGNORECASE), aspect)
+    for pattern, aspect in (
+        (r"\bemoji", "emojis"),
+        (rf"\b(?:in|speak|language) (?:{TONGUES})\b", "language"),
+        (r"\b(?:bullets?|bullet points?|sentences|paragraphs?|markdown|tables?|lists?|plain text)\b", "format"),
+        (r"\b(?:short|brief|briefly|concise|long|detailed|words or less|to the point)\b|\bunder \d+", "length"),
+        (r"\b(?:metric|imperial|celsius|fahrenheit|kilomet\w+|miles|units)\b", "units"),
+        (r"\b(?:euros?|dollars|pounds|currency|prices)\b", "currency"),
+        (r"\bspelling|british english|american english\b", "spelling"),
+        (r"\b(?:formal|informal|formally|informally|polite|casual)\b", "manner"),
+        (r"\b(?:24|12)[- ]hour\b|\bdates?\b", "dates"),
+    )
+)
+
+
+def head_of(value: str) -> str:
+    """Return the word that a phrase is about, for a slot: "an old dog, Rex" is about a dog."""
+    tokens = value.casefold().split(",")[0].split()
+    while len(tokens) > 1 and tokens[0] in _BEFORE_HEAD:
+        tokens = tokens[1:]
+    for index, token in enumerate(tokens[1:], 1):
+        if token in _AFTER_HEAD:
+            tokens = tokens[:index]
+            break
+    return singular(tokens[-1]) if tokens else ""
+
+
+def aspect_of(order: str) -> str:
+    """Return what an instruction is about, for a slot: of two on the language, the later one holds."""
+    return next((aspect for pattern, aspect in _ASPECTS if pattern.search(order)), order)
+
+
+def slot_values(values_read: Mapping[str, str]) -> dict[str, str]:
+    """Return the values by which a slot is named: singular; `_head` for what a phrase is about."""
+    slots: dict[str, str] = {}
+    for name, value in values_read.items():
+        slots[name] = singular(value)
+        slots[f"{name}_head"] = aspect_of(value) if name.startswith("order") else head_of(value)
+    return slots
 
 
 def singular(text: str) -> str:

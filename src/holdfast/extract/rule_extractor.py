@@ -22,7 +22,7 @@ from holdfast.extract.patterns import LANGUAGES
 from holdfast.extract.patterns.english.vocabulary import SAME_RELATION
 from holdfast.extract.patterns.rules import ExtractionRule, Language, Needs, Since
 from holdfast.extract.sentences import Clause, sentences_of
-from holdfast.extract.phrases import reader_of, singular
+from holdfast.extract.phrases import reader_of, slot_values
 from holdfast.extract.values import is_plain_subject, looks_like_a_name
 from holdfast.ports import Candidate
 
@@ -235,7 +235,7 @@ def _candidate(
     )
     if len(text) > MAX_FACT_CHARS:
         return None
-    slot = rule.key.format(**{name: singular(value) for name, value in reading.values.items()})
+    slot = rule.key.format(when=when.text if when else "", **slot_values(reading.values))
     return Candidate(
         text=text,
         evidence=(message.id,),

@@ -217,13 +217,13 @@ ROUTINES = (
     rule(
         rf"(i|we) (usually |always |normally |often |mostly |only |typically |generally |also )*<verb=[a-z]{{2,12}}> <rest=(.+ )?({FREQUENCY})( .*)?>",
         "{who} {verb} {rest}.",
-        "routine:{verb} {rest}",
+        "routine:{rest_head}",
         needs=Needs.WHOLE,
     ),
     rule(
         r"(i|we) (usually |always |normally |typically |generally )+<verb=get|wake|go|eat|have|start|work|take|walk|cycle|drive|run|sleep|cook|shop|train|read|travel|fly|order|sit|skip> <rest>",
         "{who} usually {verb} {rest}.",
-        "routine:{verb} {rest}",
+        "routine:{rest_head}",
     ),
     rule(
         r"(i|we) <verb=get|wake> up <rest=((at|around|before|after|by) .+|early|late)>",
@@ -246,17 +246,17 @@ ROUTINES = (
     rule(
         r"i never <verb=[a-z]{2,12}> <rest=(.+ )?(on|at|before|after|in) .+>",
         "{who} never {verb} {rest}.",
-        "routine:{verb} {rest}",
+        "routine:{rest_head}",
     ),
     rule(
         r"i don't <word=[a-z]{2,12}> <rest=.*\b(on (mon|tues|wednes|thurs|fri|satur|sun)days|at night|on weekends|at weekends|in the mornings?)>",
         "{who} does not {word} {rest}.",
-        "routine:{word} {rest}",
+        "routine:{rest_head}",
     ),
     rule(
         r"(i|we) (don't|no longer) <word=go|play|run|swim|train|drive|read|watch|cook|ride|dance|sing|travel|fly|bake|teach|speak>( <rest>)?( any ?more)",
         "{who} does not {word} {rest} any more.",
-        "routine:{word}",
+        "routine:{rest_head}",
         replaces=True,
     ),
     rule(
@@ -278,19 +278,19 @@ HABITS = (
     rule(
         r"(i|we) never <verb=[a-z]{2,12}> <rest>",
         "{who} never {verb} {rest}.",
-        "routine:{rest}",
+        "routine:{rest_head}",
         needs=Needs.WHOLE,
     ),
     rule(
         r"(i|we) (always|usually|normally|typically|generally) <verb=[a-z]{2,12}> <rest>",
         "{who} usually {verb} {rest}.",
-        "routine:{rest}",
+        "routine:{rest_head}",
         needs=Needs.WHOLE,
     ),
     rule(
         rf"(i|we) (mostly |only |mainly |often )*<verb={_HABITS}> <rest=(?!(the|home|over|out|it|into|up|around|down|away|a lot|a bit|well|more|less)\b).+>",
         "{who} {verb} {rest}.",
-        "routine:{verb} {rest}",
+        "routine:{rest_head}",
         needs=Needs.WHOLE,
     ),
     rule(

@@ -40,27 +40,27 @@ _DIET = (
     ),
     rule(r"i only <word=eat|drink> <thing>", "{who} only {word}s {thing}.", "diet:{thing}"),
     rule(r"i keep <word=kosher|halal>", "{who} keeps {word}.", "diet"),
-    rule(r"i <verb=eat|drink> <thing> again", "{who} {verb} {thing}.", "eats:{thing}", replaces=True),
+    rule(r"i <verb=eat|drink> <thing> again", "{who} {verb} {thing}.", "eats:{thing_head}", replaces=True),
     rule(
         rf"i (don't|never|no longer) <word=eat|drink|touch|do|digest|tolerate|consume> (?!(before|after|at|in|out|until|much|enough|well|like|right|yet|today|on|that|with|for)\b)<thing>( any ?more)?",
         "{who} does not {word} {thing}.",
-        "eats:{thing}",
+        "eats:{thing_head}",
         replaces=True,
     ),
     rule(
         rf"(i can't|i can no longer|i'm not allowed to|i must not|i shouldn't) <word={_FOODS}> (?!(right|yet|now|today|until|before|after|anything|with|without)\b)<thing>( any ?more)?",
         "{who} cannot {word} {thing}.",
-        "eats:{thing}",
+        "eats:{thing_head}",
     ),
     rule(
         r"(i avoid|i have to avoid|i need to avoid|i've cut out|i stay away from) (eating |drinking )?<thing>",
         "{who} avoids {thing}.",
-        "eats:{thing}",
+        "eats:{thing_head}",
     ),
     rule(
         rf"(i|i've) ({_STOPPED}) <word=eating|drinking> <thing>",
         "{who} stopped {word} {thing}{when}.",
-        "eats:{thing}",
+        "eats:{thing_head}",
         replaces=True,
     ),
     rule(
@@ -73,7 +73,7 @@ _DIET = (
         rf"(i|i've) ({_STOPPED}) <thing=(sugar|alcohol|coffee|caffeine|meat|dairy|gluten|bread|carbs|sweets|chocolate|soda|cigarettes|wine|beer"
         r"|cheese|fish|salt|milk|eggs|fast food|junk food|red meat|energy drinks)>( for .+| as .+| cold turkey| completely| and .+)?",
         "{who} gave up {thing}{when}.",
-        "eats:{thing}",
+        "eats:{thing_head}",
         replaces=True,
     ),
     rule(
@@ -84,23 +84,23 @@ _DIET = (
     rule(
         r"(i|we) haven't (eaten|drunk|touched|smoked|had) <thing>( (in|for) (.+ )?(years|months|ages|weeks))",
         "{who} has not had {thing} for a long time.",
-        "eats:{thing}",
+        "eats:{thing_head}",
     ),
     rule(
         r"(i|we) haven't (eaten|drunk|touched|smoked) <thing>",
         "{who} has had no {thing}{when}.",
-        "eats:{thing}",
+        "eats:{thing_head}",
         needs=Needs.PAST_DATE,
     ),
     rule(
         r"(i'm|we're) (eating|drinking) <rest=(less|more|no|only|mostly) .+>",
         "{who} eats or drinks {rest}.",
-        "eats:{rest}",
+        "eats:{rest_head}",
     ),
     rule(
         r"i (went back to|started|am back to|'ve started) (eating|drinking) <thing>( again)?",
         "{who} eats or drinks {thing}.",
-        "eats:{thing}",
+        "eats:{thing_head}",
         replaces=True,
     ),
     rule(
@@ -123,11 +123,11 @@ _DIET = (
         "{who} gets {rest}.",
         "health:{rest}",
     ),
-    rule(r"i <verb=eat|drink> <thing>", "{who} {verb} {thing}.", "eats:{thing}", needs=Needs.WHOLE),
+    rule(r"i <verb=eat|drink> <thing>", "{who} {verb} {thing}.", "eats:{thing_head}", needs=Needs.WHOLE),
     rule(
         r"i <verb=eat|drink> <rest=(?!(to|it|my|up|out|in)\b).+>",
         "{who} {verb} {rest}.",
-        "eats:{rest}",
+        "eats:{rest_head}",
         needs=Needs.WHOLE,
     ),
     rule(r"i fast <rest>", "{who} fasts {rest}.", "fasts"),
@@ -218,12 +218,14 @@ _BODY = (
         Since.ALWAYS,
     ),
     rule(
-        r"i (don't|never|no longer) <word=smoke|drink>( any ?more)?",
+        r"i (don't|never|no longer) <word=drink>( any ?more)?",
         "{who} does not {word}.",
         "habit:{word}",
         replaces=True,
     ),
-    rule(r"i <verb=smoke|vape|snore|sleepwalk|stutter>( .*)?", "{who} {verb}.", "habit:{verb}"),
+    rule(r"i smoke( (a lot|too much|again|occasionally|at parties|\d+ .+))?", "{who} smokes.", "habit:smoking"),
+    rule(r"i <verb=vape|snore|sleepwalk|stutter>( .*)?", "{who} {verb}.", "habit:{verb}"),
+    rule(r"i (don't|never|no longer) smoke( any ?more)?", "{who} does not smoke.", "habit:smoking", replaces=True),
     rule(r"i'm recovering from <rest>", "{who} is recovering from {rest}.", "health:{rest}"),
     rule(r"i have (only )?<rest=one (kidney|lung|eye|leg|arm|ear)>", "{who} has {rest}.", "health:{rest}"),
 )

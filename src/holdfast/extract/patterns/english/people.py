@@ -195,51 +195,51 @@ _OURS = (
         rf"(i|we)( have|'ve got| own| keep| got| just got| adopted| just adopted| foster|'ve adopted) {_HERD})"
         r"(?:,| called| named|:| -) <names>(,(?! and).*|;.*| who .*)?",
         "{who} has {what}, {names}.",
-        "has:{what}",
+        "has:{what_head}",
         Since.SAID,
         across=True,
     ),
     rule(
         rf"(i|we) (have|own|keep|foster) {_HERD}\b(?! (who|that)\b).*)",
         "{who} has {what}.",
-        "has:{what}",
+        "has:{what_head}",
         Since.SAID,
     ),
     rule(
         rf"(i|we) <word=got|just got|adopted|just adopted|rescued|have adopted|'ve adopted|bought> {_HERD}\b(?! (who|that|to)\b).*)",
         "{who} {word} {what}{when}.",
-        "has:{what}",
+        "has:{what_head}",
         Since.SAID,
     ),
     rule(
         rf"(i|we) (keep|have|breed|raise|own) <rest=({PETS_TOGETHER}|kids|children)\b(?! who)( (and|in|on|at|with) .+)?>",
         "{who} has {rest}.",
-        "has:{rest}",
+        "has:{rest_head}",
         Since.SAID,
     ),
     rule(
         rf"(i|we) (don't|do not) have <rest=(any|a|an) ({_BEINGS}|{_GROUPS})( or .+)?>",
         "{who} does not have {rest}.",
-        "has:{rest}",
+        "has:{rest_head}",
         Since.SAID,
         replaces=True,
     ),
     rule(
         rf"(i|we) (don't have|no longer have) (any |a |an |the )?<lower={_BEINGS}|{_GROUPS}>( any ?more)?",
         "{who} no longer has a {lower}.",
-        "has:a {lower}",
+        "has:{lower_head}",
         ends="{lower}",
     ),
     rule(
         rf"(i|we|i've|we've) (gave|had to give|given|have to give|rehomed|sold|had to rehome) (away |up )?(my|our|the) <person={WHICH}({PETS}|{PETS_TOGETHER})( {_NAME})?>( away| up)?( .*)?",
         "{who} gave away {person}{when}.",
-        "has:a {person}",
+        "has:{person_head}",
         ends="{person}",
     ),
     rule(
         rf"(i|we) (lost|had to put down|put down) (my|our) <person={WHICH}({_BEINGS})( {_NAME})?>( .*)?",
         "{who} lost their {person}{when}.",
-        "has:a {person}",
+        "has:{person_head}",
         ends="{person}",
     ),
     # children and ancestors
@@ -270,14 +270,14 @@ _OURS = (
     rule(
         r"(i|we) have <rest=no (siblings|children|kids|pets|brothers or sisters|family)>",
         "{who} has {rest}.",
-        "has:{rest}",
+        "has:{rest_head}",
     ),
     rule(
         rf"(i've|we've) had (our|a|my|the|this) <person={WHICH}({PETS})( {_NAME})?>( (for|since) .+)?",
         "{who} has a {person}.",
-        "has:a {person}",
+        "has:{person_head}",
     ),
-    rule(rf"(i|we) foster <rest=({PETS_TOGETHER}|children|kids)\b.*>", "{who} fosters {rest}.", "has:{rest}"),
+    rule(rf"(i|we) foster <rest=({PETS_TOGETHER}|children|kids)\b.*>", "{who} fosters {rest}.", "has:{rest_head}"),
     rule(
         r"i'm the <rest=(oldest|youngest|eldest|middle|second|only) (child |girl |boy |daughter |son |one )?(of .+|in .+)>",
         "{who} is the {rest}.",
@@ -285,6 +285,20 @@ _OURS = (
     ),
 )
 _STATUS = (
+    rule(
+        r"(i|we|i've|we've) (just )?<word=got divorced|separated|split up|broke up>( (and|but|so|in|at|again)\b.*)?",
+        "{who} {word}{when}.",
+        "partner",
+        replaces=True,
+    ),
+    rule(
+        r"(i'm|i've been|we're|we've been) (now |recently |newly )?<word=divorced|separated|widowed|single|a widow|a widower>"
+        r"( (now|again|since|for|and|so|with|but)\b.*)?",
+        "{who} is {word}{when}.",
+        "partner",
+        needs=Needs.WHOLE,
+        replaces=True,
+    ),
     rule(
         r"(i'm|we're|i've been) (happily )?married to <introduced>( for .+| since .+)?",
         "{who} is married to {introduced}.",
@@ -326,7 +340,7 @@ _STATUS = (
         replaces=True,
     ),
     rule(
-        r"(i|we|i've|we've) (just )?<word=got married|got engaged|got divorced|separated|split up|broke up>( (and|but|so|in|at|again)\b.*)?",
+        r"(i|we|i've|we've) (just )?<word=got married|got engaged>( (and|but|so|in|at|again)\b.*)?",
         "{who} {word}{when}.",
         "marital",
         replaces=True,

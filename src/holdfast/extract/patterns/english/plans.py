@@ -34,6 +34,14 @@ _SETTLED = "signed up for|registered for|booked|enrolled in|bought tickets for|g
 
 PLANS = (
     rule(
+        rf"(i|we|i've|we've|they|they've) (postponed|moved|rescheduled|pushed back|brought forward|changed) (my|our|the) "
+        rf"<lower={OCCASIONS}>(,| to| and)? (it's |it is |now |on |to |is )*(on )?<dated=.*\d.*>",
+        "{whose} {lower} is on {dated}.",
+        "occasion:{lower}",
+        across=True,
+        replaces=True,
+    ),
+    rule(
         r"my birthday( is|'s) <dated=(in|around|at the \w+ of) .+>",
         "{whose} birthday is {dated}.",
         "birthday",
@@ -138,7 +146,7 @@ PLANS = (
     rule(
         rf"(i have|we have|i've booked|i booked|we've booked|i also have) <rest=(an?|my|our|another|the) ([\w'-]+ ){{0,3}}({OCCASIONS})( (with|at|in|for|to) .+)?( on| in| at| for)?>",
         "{who} has {rest}{when}.",
-        "occasion:{rest}",
+        "occasion:{rest_head}{when}",
         Since.ALWAYS,
         Needs.COMING_DATE,
         ahead=True,

@@ -57,59 +57,61 @@ REQUESTS = (
     rule(
         rf"{_PLEASE}(don't|never|stop) (ever )?(call|calling) me <rest=[\w.'-]+( [\w.'-]+)?>( any ?more)?",
         "{who} does not want to be called {rest}.",
-        "not_called:{rest}",
+        "called",
         ends="{rest}",
     ),
     # always, never, from now on
     rule(
         rf"{_PLEASE}{_FROM_NOW},? (please |always )*<order=({_MANNER})\b.*>",
         "{who} wants the assistant to {order} from now on.",
-        "wants:{order}",
+        "wants:{order_head}",
         across=True,
     ),
     rule(
         rf"{_PLEASE}(from now on )?always <order=({_MANNER})\b.*>",
         "{who} wants the assistant to always {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
         across=True,
     ),
     rule(
         rf"{_PLEASE}(from now on )?never <order=({_MANNER}|assume|forget to|skip|send|wake|message|text|share|apologi[sz]e)\b.*>",
         "{who} wants the assistant to never {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
         across=True,
     ),
     rule(
         rf"{_PLEASE}remember to (always )?<order=({_MANNER})\b.*>",
         "{who} wants the assistant to always {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}<order=({_MANNER}) .+>,? (from now on|in future|in the future|going forward|at all times|by default|always)( please)?",
         "{who} wants the assistant to always {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
         across=True,
     ),
     rule(
         rf"(i want|i'd like|i need|i would like|i expect|i'd prefer|i'd love) you to (always |please |only )*<order=({_MANNER})\b.*>",
         "{who} wants the assistant to {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
         across=True,
     ),
     rule(
-        rf"you should always <order=({_MANNER})\b.*>", "{who} wants the assistant to always {order}.", "wants:{order}"
+        rf"you should always <order=({_MANNER})\b.*>",
+        "{who} wants the assistant to always {order}.",
+        "wants:{order_head}",
     ),
     rule(
         rf"when(ever)? you <order1=(write|answer|reply|give|show|explain|suggest|recommend|send|make|list|mention|talk) [\w ]{{1,40}}>, (please |always )*<order2=({_MANNER})\b.*>",
         "{who} wants the assistant to {order2} whenever it has to {order1}.",
-        "wants:{order2}",
+        "wants:{order2_head}",
         across=True,
     ),
     # a manner that can only be meant for good
     rule(
         rf"{_PLEASE}<order=(use|write in|write|answer in|reply in|respond in|speak|speak in|answer with|talk in|stick to) (only )?{_STYLE}( \w+)?( (units?|spelling|english|time|format|please|sentences|points|notation|style|to me|with me|when .+))*>",
         "{who} wants the assistant to {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}(answer|write|speak|talk|reply|respond) (to me )(only )?<order=in .+>",
@@ -134,32 +136,32 @@ REQUESTS = (
     rule(
         rf"{_PLEASE}(don't|do not|never|stop|quit|avoid) (ever )?(use|using|add|adding|include|including|write|writing|give|giving|put|putting|send|sending|make|making|suggest|suggesting|recommend|recommending|show|showing|reply with|answer with|answer in|reply in) (me |any |so many )?<order=[\w' -]*\b({_BANNED})\b.*>",
         "{who} wants the assistant not to use {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}(stop|quit) <order=(apologi[sz]ing|using|repeating|asking|suggesting|recommending|lecturing|complimenting|flattering|adding|ending|starting|sending|calling|saying|explaining|telling|switching|translating|assuming|interrupting|reminding)\b.*>",
         "{who} wants the assistant to stop {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}(don't|do not) (ever )?<order=(suggest|recommend|wake|message|text|call|remind|contact|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use|book|schedule|switch|correct|swear|spoil|interrupt|start|end|mention|sugarcoat|bring up|compliment|patroni[sz]e|flatter|judge|nag|push|praise)\b.*>",
         "{who} does not want the assistant to {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}no( more)? <order=([\w-]+ ){{0,2}}({_BANNED})>( (for me|please|pls|ever|thanks|in your answers|any ?more|at all))*",
         "{who} wants no {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         r"i (only )?prefer <rest=(answers|replies|responses|explanations|messages|summaries|(short|long|brief|detailed|concise|direct|formal|informal) (answers|replies|responses|explanations)|bullet points)\b.*>",
         "{who} prefers {rest}.",
-        "wants:answers",
+        "wants:length",
     ),
     rule(
         r"i (like|want) <rest=(my )?(answers|replies|responses|explanations)\b.*>",
         "{who} wants {rest}.",
-        "wants:answers",
+        "wants:length",
         needs=Needs.WHOLE,
     ),
     rule(
@@ -172,19 +174,19 @@ REQUESTS = (
         r"(you can |please |just |feel free to )*(skip|drop|leave out|spare me|cut|cut out) (all )?(the |your |any )?"
         rf"<order=([\w-]+ ){{0,2}}({_BANNED}|{_POLITENESS})\b.*>",
         "{who} wants the assistant to skip {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         r"i (don't want|don't need|hate|don't like|can't stand|dislike)( it)?( when you (use|add|write|make))?( any| the)? "
         rf"<order=([\w-]+ ){{0,2}}({_BANNED})( in .+)?>",
         "{who} does not want {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         r"(i'd rather|i'd prefer|i'd like it|i prefer it) (if |when )?you"
         r" (answered|spoke|wrote|replied|used|answer|speak|write|reply|use) <order>",
         "{who} wants the assistant to answer {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         r"i (need|want|like|prefer) (my |your |the )?(answers|replies|explanations|responses|messages) (to be )?"
@@ -202,23 +204,23 @@ REQUESTS = (
     rule(
         rf"<order=(all )?({_QUANTITIES})( always| only)? in .+>,?( please| always)*",
         "{who} wants {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
         across=True,
     ),
     rule(
         rf"{_PLEASE}(write|give|show|list|quote|put|state|use|format|display)( me)? <order=(all )?({_QUANTITIES}) (as|in) .+>",
         "{who} wants {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}<order=(remind|ask|tell|send|message) me .*({FREQUENCY})>",
         "{who} wants the assistant to {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}(always )?<order=(ask|check with|consult|warn|tell) me (first )?before .+>",
         "{who} wants the assistant to {order}.",
-        "wants:{order}",
+        "wants:{order_head}",
     ),
     rule(
         rf"{_PLEASE}address me <order=by .+|with .+|formally|informally>",

@@ -12,13 +12,13 @@ THINGS_OWNED = (
     rule(
         r"(i|we|i've|we've) <word=gave|donated|lent|passed on> (my |our |the )?<what=[\w'-]+( [\w'-]+)?> to <rest=(my|a|an|the|our) .+>",
         "{who} {word} {what} to {rest}{when}.",
-        "has:a {what}",
+        "has:{what_head}",
         ends="{what}",
     ),
     rule(
         rf"(i|we|i've|we've) (bought|got|just got|just bought|have|ordered)( myself| ourselves)? <what1=(an?|another) ([\w'-]+ ){{0,2}}({THINGS})>, <what2=an? .+>",
         "{who} has {what1}, {what2}.",
-        "has:{what1}",
+        "has:{what1_head}",
         across=True,
     ),
     rule(
@@ -31,13 +31,13 @@ THINGS_OWNED = (
     rule(
         rf"my (new |old |first |current |own )?<word={ONE_THING}>( is|'s) <what=(now )?((an?|the) .+|(?-i:[A-Z])[\w-]+( .+)?)>",
         "{whose} {word} is {what}.",
-        "has:{word}",
+        "has:{word_head}",
         needs=Needs.WHOLE,
     ),
     rule(
         rf"(i|we|i've) (replaced|upgraded|changed|swapped) my <word={ONE_THING}>,? (it's|it is|for|with|to|by|and it's|now it's|i have) (now )?<what>( now)?(,.*)?",
         "{whose} {word} is {what}.",
-        "has:{word}",
+        "has:{word_head}",
         across=True,
         replaces=True,
     ),
@@ -46,40 +46,40 @@ THINGS_OWNED = (
         "{who} replaced the {what1} with {what2}{when}.",
         "replaced:{what1}",
     ),
-    rule(rf"(i|we|i've) (own|have|still have|also have) {_A_THING}", "{who} has {what}.", "has:{what}"),
+    rule(rf"(i|we|i've) (own|have|still have|also have) {_A_THING}", "{who} has {what}.", "has:{what_head}"),
     rule(
         rf"(i|we|i've|we've) <word=bought|got|just bought|just got|inherited|built|ordered|also bought|leased> (myself |ourselves )?{_A_THING}",
         "{who} {word} {what}{when}.",
-        "has:{what}",
+        "has:{what_head}",
     ),
-    rule(r"(i|we) own <what=(an?|two|three|my own) .+>", "{who} owns {what}.", "has:{what}"),
+    rule(r"(i|we) own <what=(an?|two|three|my own) .+>", "{who} owns {what}.", "has:{what_head}"),
     rule(
         r"(i|we|i've) (have|bought|got|drive|own) <what=(an?|my|two) ([\w'-]+ ){0,2}(?-i:[A-Z])[\w-]+( .+)?>",
         "{who} has {what}.",
-        "has:{what}",
+        "has:{what_head}",
     ),
     rule(
         rf"(i|we) (don't have|don't own|have no) (an? |any )?<lower={THINGS}|driving licence|driver's licen[sc]e>( .*)?",
         "{who} has no {lower}.",
-        "has:a {lower}",
+        "has:{lower_head}",
         ends="{lower}",
     ),
     rule(
         rf"(i|we) (no longer have|no longer own) (an? |the |my )?<lower={THINGS}>( .*)?",
         "{who} no longer has a {lower}.",
-        "has:a {lower}",
+        "has:{lower_head}",
         ends="{lower}",
     ),
     rule(
         rf"(i|we|i've|we've) <word=sold|gave away|got rid of|lost|crashed|totalled|scrapped|returned|donated> (my|our|the) (old )?<what=([\w'-]+ )?({THINGS}|(?-i:[A-Z])[\w-]+( \d+)?)\b.*>",
         "{who} {word} the {what}{when}.",
-        "has:a {what}",
+        "has:{what_head}",
         ends="{what}",
     ),
     rule(
         rf"(my|our) <what=([\w'-]+ )?({THINGS})> <word={_GONE}>( .*)?",
         "{whose} {what} {word}{when}.",
-        "has:a {what}",
+        "has:{what_head}",
         ends="{what}",
     ),
     rule(
@@ -93,5 +93,5 @@ THINGS_OWNED = (
         "uses:{what}",
         needs=Needs.WHOLE,
     ),
-    rule(r"(i|we) have <what=(over |about |more than |almost )?\d+ .+>", "{who} has {what}.", "has:{what}"),
+    rule(r"(i|we) have <what=(over |about |more than |almost )?\d+ .+>", "{who} has {what}.", "has:{what_head}"),
 )
