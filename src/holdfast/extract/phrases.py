@@ -7,12 +7,13 @@ is. Words that point outside the sentence are still refused, and so are conditio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from holdfast.extract import values
 from holdfast.extract.dates import MONTHS, WEEKDAYS
-from holdfast.extract.values import Reader, is_plain, words
 from holdfast.extract.patterns.english.vocabulary import SAME_RELATION, TONGUES
+from holdfast.extract.values import Reader, is_plain, words
 
 MAX_WORDS = 14
 MAX_NAMES = 6
@@ -29,14 +30,16 @@ _ABOUT_SPEAKER = {
 _CUTS = words("because cause 'cause cuz coz so but which who whom whose where though although cause as and,")
 _CUT_PAST = words("when after before while since until")
 _CONDITIONS = words(
-    "if unless whether when whenever while i i'm i've i'd i'll we we're we've you your yours you're u yourself this that"
+    "if unless whether when whenever while i i'm i've i'd i'll we we're we've you your yours you're u "
+    "yourself this that"
     " that's these those it it's its something somebody someone here there today tomorrow yesterday"
     " tonight now then how why what whatever thing things stuff same not don't didn't isn't won't can't would"
     " could should might may must will"
 )
 _OTHERS = words("he him his she her hers they them he's she's they're himself herself")
 _TRAILING = words(
-    "too also lately recently again anyways anyway though tho honestly tbh lol haha hahaha well btw either anymore still"
+    "too also lately recently again anyways anyway though tho honestly tbh lol haha hahaha well btw "
+    "either anymore still"
     " indeed actually and or a an the of to please pls right both as already now yay finally sadly unfortunately"
     " obviously basically of course since for at in on with my me our that is just so but thankfully luckily"
 )
@@ -58,11 +61,14 @@ _NOT_HELD = words(
 )
 _NOT_HABITS = words(
     "think guess know mean hope wish want need feel hear say tell ask wonder suppose believe doubt remember forget"
-    " agree promise swear bet get's assume expect imagine dream find give let make understand realize realise notice seem"
+    " agree promise swear bet get's assume expect imagine dream find give let make understand realize "
+    "realise notice seem"
     " look sound like love hate prefer enjoy wonder owe miss lose break crash fail apologize apologise thank appreciate"
-    " wanna gotta had am was were is are do did can could will would should might must may recall recommend suggest object"
+    " wanna gotta had am was were is are do did can could will would should might must may recall "
+    "recommend suggest object"
     " insist admit confess regret fear trust and or but said told went got did made took saw met found knew came heard"
-    " felt gave left lost won ate drank tried meant kept began became ran wrote read's been gone done seen am not don't didn't can't won't never just cannot used always"
+    " felt gave left lost won ate drank tried meant kept began became ran wrote read's been gone done "
+    "seen am not don't didn't can't won't never just cannot used always"
     ""
 )
 
@@ -95,13 +101,17 @@ def _rest(raw: str, cuts: frozenset[str], refused: frozenset[str]) -> str | None
     folded_tokens = [token.casefold().strip(",.") for token in tokens if token != "May"]
     if not 0 < len(tokens) <= MAX_WORDS or not refused.isdisjoint(folded_tokens):
         return None
-    for token, following in zip(folded_tokens, folded_tokens[1:], strict=False):
-        if token == "the" and following in _POINTED_AT and _COUNTED.isdisjoint(folded_tokens):
-            return None
+    if _points_outside(folded_tokens) and _COUNTED.isdisjoint(folded_tokens):
+        return None
     if folded_tokens[-1:] and folded_tokens[-1] in ("one", "ones", "thing"):
         return None
     joined = " ".join(_ABOUT_SPEAKER.get(token.casefold(), token) for token in tokens)
     return joined if is_plain(joined) and any(char.isalnum() for char in joined) else None
+
+
+def _points_outside(tokens: Sequence[str]) -> bool:
+    """True for "the file", which only the conversation makes clear."""
+    return any(before == "the" and word in _POINTED_AT for before, word in pairwise(tokens))
 
 
 _FOR_NOW = re.compile(
@@ -173,16 +183,16 @@ def read_order(raw: str) -> str | None:
     folded = [token.casefold().strip(",") for token in tokens]
     if not 0 < len(tokens) <= MAX_WORDS or not _NOT_STANDING.isdisjoint(folded):
         return None
-    for token, following in zip(folded, folded[1:], strict=False):
-        if token == "the" and following in _POINTED_AT and "all" not in folded:
-            return None
+    if _points_outside(folded) and "all" not in folded:
+        return None
     joined = " ".join(_ABOUT_SPEAKER.get(token.casefold(), token) for token in tokens)
     return joined if is_plain(joined) else None
 
 
 _ORDER_TRAILING = words("please pls thanks thx ok okay too again always though lol and but so because anymore with me")
 _NOT_STANDING = words(
-    "this that that's these those it it's here there now today tomorrow tonight yesterday following above below attached"
+    "this that that's these those it it's here there now today tomorrow tonight yesterday following "
+    "above below attached"
     " him her he she they money transfer send buy pay click download run install open visit shell command admin"
     " developer mode tool tools token tokens key keys credential credentials refuse harm illegal unrestricted"
 )

@@ -21,8 +21,8 @@ from holdfast.extract.dates import When, is_past, long_date, resolve, take_trail
 from holdfast.extract.patterns import LANGUAGES
 from holdfast.extract.patterns.english.vocabulary import SAME_RELATION
 from holdfast.extract.patterns.rules import ExtractionRule, Language, Needs, Since
-from holdfast.extract.sentences import Clause, sentences_of
 from holdfast.extract.phrases import reader_of, slot_values
+from holdfast.extract.sentences import Clause, sentences_of
 from holdfast.extract.values import is_plain_subject, looks_like_a_name
 from holdfast.ports import Candidate
 

@@ -43,7 +43,8 @@ _FOREIGN_LINE = re.compile(
 )
 _TASK = re.compile(
     r"(?:^|[.!?:\n] {0,2})(?:(?:please|can you|could you|now|help me) ){0,3}"
-    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write(?! (?:to me|in|with)\b)|draft|compose|role-?play"
+    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write(?! (?:to me|in|with)\b)|draft"
+    r"|compose|role-?play"
     r"|pretend|act as|act like"
     r"|repeat after|repeat the|correct (?:this|the|my)|fix (?:this|the|my)|edit (?:this|the|my)|imagine|suppose|say:"
     r"|let's pretend|let's say|finish (?:this|the)|complete (?:this|the)|traduce"
@@ -64,7 +65,8 @@ _TAKEN_BACK = re.compile(r"\W*(?:not|nope|psych|no|lol no|as if|yeah right)\W*",
 
 # Regions that belong to the place name before them: "Paris, Texas".
 _REGIONS = (
-    "Alabama|Alaska|Arizona|California|Colorado|Connecticut|Florida|Georgia|Hawaii|Illinois|Indiana|Iowa|Kansas|Kentucky"
+    "Alabama|Alaska|Arizona|California|Colorado|Connecticut|Florida|Georgia|Hawaii|Illinois|Indiana|Iowa"
+    "|Kansas|Kentucky"
     "|Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Missouri|Montana|Nevada|New York|New Jersey|Ohio|Oregon"
     "|Oklahoma|Pennsylvania|Tennessee|Texas|Utah|Vermont|Virginia|Washington|Wisconsin|MA|CA|NY|TX|FL|IL|WA|OR|CO|PA|OH"
     "|GA|NC|AZ|MI|NJ|VA|DC|USA|US|UK|Ontario|Quebec|Alberta|Canada|Mexico|Brazil|Argentina|Chile|Peru|Colombia|England"
@@ -75,12 +77,15 @@ _REGIONS = (
 # After "and", one of these verbs begins a statement of the same speaker: "I quit and moved to Oslo".
 _OWN_VERBS = (
     "am|moved|joined|bought|adopted|became|switched|quit|sold|gave up|am now|now|live in|work (?:at|for|as|in|in)"
-    "|love|hate|got|speak|started|have (?:a|an|two|three)|was born|grew up|don't|can't|never|come back|come from|took up"
+    "|love|hate|got|speak|started|have (?:a|an|two|three)|was born|grew up|don't|can't|never|come back"
+    "|come from|took up"
 )
 _JOINT = re.compile(
     rf",(?! ?(?:\d{{3,4}}|(?-i:{_REGIONS}))\b)"
     r"|[，、]|\s*[-–—]+\s|[()—]|\s(?:and|but|so|because|'?cause|y|e|und|et|pero|aber|mais|mas)"
-    r"\s(?=(?:i|i'm|i've|my|we|our|he|she|it|it's|they|there|now|that|this|ich|yo|je|j'|eu|mi|me|meu|mein|moi|ahora|agora|jetzt|maintenant|adesso|ora|soy|sou|sono|trabajo|vivo|trabalho|moro|lavoro|tengo|tenho|ho)\b(?! (?:are|have|broke|split|got|moved)\b))"
+    r"\s(?=(?:i|i'm|i've|my|we|our|he|she|it|it's|they|there|now|that|this|ich|yo|je|j'|eu|mi|me|meu|mein"
+    r"|moi|ahora|agora|jetzt|maintenant|adesso|ora|soy|sou|sono|trabajo|vivo|trabalho|moro|lavoro|tengo"
+    r"|tenho|ho)\b(?! (?:are|have|broke|split|got|moved)\b))"
     rf"|\s(?:and|but)\s(?=(?:{_OWN_VERBS})\b)",
     re.IGNORECASE,
 )
@@ -91,7 +96,8 @@ _LEAD = re.compile(
     r"|nice|hola|hallo|bonjour|salut|olá|oi|bueno|sí|oui|ja|sim|你好|您好|嗨|大家好|其实"
     r"|actually|no$|nope|sorry|correction|wait"
     r"|i meant?$|(?:please )?(?:remember|note|keep in mind|bear in mind)(?: that)?(?= (?:i|i'm|my|we)\b)"
-    r"|just so you know|for the record|you should know(?: that)?|turns out|big news|update|en realidad|perdón|eigentlich|en fait|na verdade|不对"
+    r"|just so you know|for the record|you should know(?: that)?|turns out|big news|update|en realidad"
+    r"|perdón|eigentlich|en fait|na verdade|不对"
     r"|不是)(?:\s+there|\s+all|\s+everyone)?\b[\s,:!]*)+",
     re.IGNORECASE,
 )
@@ -112,7 +118,8 @@ _SETTING = re.compile(
 _RESTART = re.compile(
     r"\s*(?:i|i'm|i've|my|we|it|it's|they|they're|but|so|because|cause|especially|which|though|as"
     r"|that|that's|he|she|you"
-    r"|mostly|mainly|usually|ideally|sometimes|often|always|never|living|working|studying|no|please|lol|haha|best|hardest|pretty|really|since"
+    r"|mostly|mainly|usually|ideally|sometimes|often|always|never|living|working|studying|no|please|lol"
+    r"|haha|best|hardest|pretty|really|since"
     r"|for|has|have|is|was|also|even|except|including|like|such|from|by|at|on|to|after|before|every|about|around"
     r"|thanks|too|and (?:i|my|it|we|that|they)|there|what|this|near|with|in|for|where|right|just|now|since"
     r"|yo|ich|je|eu|pero|aber|mais|mas|me|mi|meu)\b|\s*我|\s*$",
@@ -131,12 +138,14 @@ _HABIT = re.compile(
 )
 # "From now on" and the like begin an instruction, "not a fan" a statement.
 _OWN_SETTING = re.compile(
-    r"from now on|in (?:the )?future\b(?! i)|in general|as a rule|not (?:a|an)\b|when(?:ever)? you (?:write|answer|reply|give|show"
+    r"from now on|in (?:the )?future\b(?! i)|in general|as a rule|not (?:a|an)\b|when(?:ever)? you "
+    r"(?:write|answer|reply|give|show"
     r"|explain|suggest|recommend|list|make)\b",
     re.IGNORECASE,
 )
 _HABITUAL = re.compile(
-    r"on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:every|each) (?!time)[\w ]+|at (?:weekends|the weekend|night|home)"
+    r"on (?:mon|tues|wednes|thurs|fri|satur|sun)days|(?:every|each) (?!time)[\w ]+|at (?:weekends|the "
+    r"weekend|night|home)"
     r"|at work|on weekends|in my (?:free|spare) time|in the (?:mornings?|evenings?|afternoons?)|most \w+|for work"
     r"|by profession|by trade|once a \w+|twice a \w+",
     re.IGNORECASE,

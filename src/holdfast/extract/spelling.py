@@ -82,8 +82,10 @@ _LONG_FORMS = tuple(
         ),
         (
             r"\b(i|we) have (?=(?:just |recently |already |now |also |never |always )?"
-            r"(?:been|had|lived|worked|moved|quit|left|become|gone|taken|given|started|stopped|joined|bought|sold|adopted"
-            r"|booked|signed|finished|broken|broke|lost|split|separated|switched|retired|studied|dropped|met|cut|decided)\b)",
+            r"(?:been|had|lived|worked|moved|quit|left|become|gone|taken|given|started|stopped|joined|bought|sold"
+            r"|adopted"
+            r"|booked|signed|finished|broken|broke|lost|split|separated|switched|retired|studied|dropped|met|cut"
+            r"|decided)\b)",
             r"\1've ",
         ),
     )
@@ -91,12 +93,16 @@ _LONG_FORMS = tuple(
 _HAS_LONG_FORM = re.compile(r"\b(?:am|are|not|will|would|have|got|cannot)\b|'ve got", re.IGNORECASE)
 _FILLERS = re.compile(
     r"(?P<who>i'm|i've|i|we|we're|we've) (?:(?:really|also|just|absolutely|totally|still|personally|actually|currently"
-    r"|truly|definitely|simply|recently|genuinely|originally|finally|officially|mainly|so|very|do(?= (?:love|like|enjoy|hate|prefer|live|work|have|eat|drink|play|speak|own|collect)\b)|kind of|secretly|myself"
-    r"|even|already|especially|particularly|honestly|basically|literally|happily|sadly|now(?! (?:at|with|working|in)\b)|proudly|temporarily) )+",
+    r"|truly|definitely|simply|recently|genuinely|originally|finally|officially|mainly|so|very|do(?= "
+    r"(?:love|like|enjoy|hate|prefer|live|work|have|eat|drink|play|speak|own|collect)\b)|kind of|secretly"
+    r"|myself"
+    r"|even|already|especially|particularly|honestly|basically|literally|happily|sadly|now(?! (?:at|with"
+    r"|working|in)\b)|proudly|temporarily) )+",
     re.IGNORECASE,
 )
 _AFTERTHOUGHT = re.compile(
-    r"(?: (?:btw|by the way|lol|haha+|lmao|tho|though|too|as well|just so you know|fyi|actually|honestly|unfortunately|sadly"
+    r"(?: (?:btw|by the way|lol|haha+|lmao|tho|though|too|as well|just so you know|fyi|actually|honestly"
+    r"|unfortunately|sadly"
     r"|yay|tbh|obviously|of course|by now|thank god|luckily|finally))+$",
     re.IGNORECASE,
 )
@@ -114,7 +120,8 @@ _NO_SUBJECT = (
     (re.compile(r"(?:just )?(?=(?:been|worked|lived) )", re.IGNORECASE), "I've "),
     (
         re.compile(
-            r"(?=(?:allergic to|vegan|vegetarian|pescatarian|originally from|from (?!now|here|time|what|there)|based in|fluent in|married|single"
+            r"(?=(?:allergic to|vegan|vegetarian|pescatarian|originally from|from (?!now|here|time|what|there)"
+            r"|based in|fluent in|married|single"
             r"|divorced|engaged to|pregnant|not a (?:big |huge )?fan|working (?:at|for|as|in)|living in|living with"
             r"|learning|studying|training (?:for|to)|moving to|flying to|starting (?:at|a|my|work|university|school)"
             r"|expecting|dating|saving|lactose|left-handed|right-handed|diabetic|afraid of|scared of|terrified of"
@@ -127,7 +134,8 @@ _NO_SUBJECT = (
     (
         re.compile(
             r"(?=(?:love|hate|like|prefer|live in|live with|work (?:at|for|as|in)|enjoy|adore|dislike|can't stand"
-            r"|can't eat|can't do|can't have|don't eat|don't drink|don't like|no longer|never eat|never drink|speak (?:fluent|some|a little)"
+            r"|can't eat|can't do|can't have|don't eat|don't drink|don't like|no longer|never eat|never drink"
+            r"|speak (?:fluent|some|a little)"
             r"|have (?:a|an|two|three) (?:dog|cat|son|daughter|kid|kids|sister|brother|dogs|cats|sons|daughters)"
             r"|drive an?|fly to|leave for)\b)",
             re.IGNORECASE,

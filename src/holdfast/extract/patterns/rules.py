@@ -117,7 +117,7 @@ _PIECE = re.compile(r"\(\?P<\w+>|\(\?<[!=]|\\.|(?P<choice>\((?!\?))|<(?P<open>\w
 
 
 def phrasing(said: str) -> str:
-    """Write a phrasing as a pattern: `(a|b)` is a choice that reads nothing, `<name>` a value, `<name=a|b>` one of a form."""
+    """Write a phrasing as a pattern: `(a|b)` is a choice, `<name>` a value, `<name=a|b>` a value of that form."""
     return _PIECE.sub(_expand, said)
 
 

@@ -8,11 +8,13 @@ from holdfast.extract.patterns.rules import Needs, Since, rule
 _TONGUE = rf"(?P<title>{TONGUES})"
 _SOME = "(a little|a bit of|some|fluent|basic|decent|native|only|good|conversational|broken|rusty|passable)"
 _COURSES = (
-    r"class(es)?|course|courses|lessons|workshop|degree|phd|master's|masters|bachelor's|mba|diploma|certificate|apprenticeship|internship|traineeship|residency|placement|thesis"
+    r"class(es)?|course|courses|lessons|workshop|degree|phd|master's|masters|bachelor's|mba|diploma"
+    r"|certificate|apprenticeship|internship|traineeship|residency|placement|thesis"
     r"|dissertation|bootcamp|evening classes|night school"
 )
 _INSTRUMENTS_NOT = (
-    "video|videos|song|role|file|audio|clip|game|recording|track|part|dead|along|safe|nice|fair|hard to get|fool|dumb|with|it"
+    "video|videos|song|role|file|audio|clip|game|recording|track|part|dead|along|safe|nice|fair|hard to "
+    "get|fool|dumb|with|it"
     "|around|by|down|up|second"
 )
 
@@ -37,20 +39,23 @@ NAMES = (
     ),
     rule(r"i'm (?P<introduced>.+)", "{whose} name is {introduced}.", "name", Since.ALWAYS, Needs.GREETING),
     rule(
-        r"(my pronouns are|i use|i go by) <word=(she|he|they|ze|xe|it)/(her|him|them|zir|xem|they|she|he|its)(/\w+)?>( pronouns)?",
+        r"(my pronouns are|i use|i go by) <word=(she|he|they|ze|xe|it)/(her|him|them|zir|xem|they|she|he"
+        r"|its)(/\w+)?>( pronouns)?",
         "{whose} pronouns are {word}.",
         "pronouns",
     ),
 )
 LANGUAGES_SPOKEN = (
     rule(
-        rf"(i|we) (don't speak|can't speak|don't know|speak no|no longer speak) (any |much |a word of )?{_TONGUE}( .*)?",
+        r"(i|we) (don't speak|can't speak|don't know|speak no|no longer speak) (any |much |a word of "
+        rf")?{_TONGUE}( .*)?",
         "{who} does not speak {title}.",
         "language:{title}",
         replaces=True,
     ),
     rule(
-        rf"(i'm learning|i've started learning|i started learning|i'm studying|i've been learning|i'm trying to learn|i'm teaching myself|we're learning|i want to learn|i learn) {_TONGUE}( .*)?",
+        r"(i'm learning|i've started learning|i started learning|i'm studying|i've been learning|i'm trying "
+        rf"to learn|i'm teaching myself|we're learning|i want to learn|i learn) {_TONGUE}( .*)?",
         "{who} is learning {title}.",
         "language:{title}",
     ),
@@ -71,7 +76,8 @@ LANGUAGES_SPOKEN = (
         "language:native",
     ),
     rule(
-        rf"my (native language|mother tongue|first language|native tongue|second language)( is|'s) <rest={_TONGUE}\b.*>",
+        r"my (native language|mother tongue|first language|native tongue|second language)( is|'s) "
+        rf"<rest={_TONGUE}\b.*>",
         "{whose} native language is {rest}.",
         "language:native",
         Since.ALWAYS,
@@ -106,12 +112,13 @@ STUDIES = (
         "studies:{rest}",
     ),
     rule(
-        rf"i('m taking|'ve started| take| have|'ve signed up for) <rest=([\w'-]+ ){{1,3}}(classes|lessons)\b.*>",
+        r"i('m taking|'ve started| take| have|'ve signed up for) <rest=([\w'-]+ ){1,3}(classes|lessons)\b.*>",
         "{who} takes {rest}.",
         "classes:{rest}",
     ),
     rule(
-        r"i'm in <rest=(my|the) (first|second|third|fourth|fifth|final|last|penultimate|sophomore|junior|senior) (year|semester|term)( of .+| at .+| in .+)?>",
+        r"i'm in <rest=(my|the) (first|second|third|fourth|fifth|final|last|penultimate|sophomore|junior"
+        r"|senior) (year|semester|term)( of .+| at .+| in .+)?>",
         "{who} is in {rest}.",
         "study_year",
     ),
@@ -134,28 +141,34 @@ STUDIES = (
         "graduated:{past}",
     ),
     rule(
-        r"i have <rest=(an?|my) (\w+ )?(degree|master's|masters|bachelor's|bachelor|phd|doctorate|diploma|mba|ba|bsc|msc|ma|law degree|teaching degree)\b.*>",
+        r"i have <rest=(an?|my) (\w+ )?(degree|master's|masters|bachelor's|bachelor|phd|doctorate|diploma|mba"
+        r"|ba|bsc|msc|ma|law degree|teaching degree)\b.*>",
         "{who} has {rest}.",
         "degree:{rest}",
     ),
     rule(
-        r"(i|i've) (did|got|earned|finished|completed|defended|done) my <past=(degree|master's|masters|bachelor's|phd|doctorate|diploma|mba|ba|bsc|msc|thesis|studies|apprenticeship|a-levels|school|training|driving licence|driver's license|driving license|licence)\b.*>",
+        r"(i|i've) (did|got|earned|finished|completed|defended|done) my <past=(degree|master's|masters"
+        r"|bachelor's|phd|doctorate|diploma|mba|ba|bsc|msc|thesis|studies|apprenticeship|a-levels|school"
+        r"|training|driving licence|driver's license|driving license|licence)\b.*>",
         "{who} got their {past}{when}.",
         "degree:{past}",
     ),
     rule(
-        r"i (went to|attended) <past=(school|university|college|uni|high school|art school|law school|medical school|boarding school|the university)\b.*>",
+        r"i (went to|attended) <past=(school|university|college|uni|high school|art school|law school|medical "
+        r"school|boarding school|the university)\b.*>",
         "{who} went to {past}{when}.",
         "school:{past}",
     ),
     rule(r"(i|i've) dropped out of <past>", "{who} dropped out of {past}{when}.", "dropped_out:{past}"),
     rule(
-        r"(i|i've|i was) (just )?(got accepted|accepted|got in|been accepted|got into|admitted|been admitted|got a place) (to|into|at|by)? ?<past>",
+        r"(i|i've|i was) (just )?(got accepted|accepted|got in|been accepted|got into|admitted|been admitted"
+        r"|got a place) (to|into|at|by)? ?<past>",
         "{who} was accepted at {past}{when}.",
         "accepted:{past}",
     ),
     rule(
-        r"i'm writing <rest=(my|a|the) (bachelor's |master's |phd |doctoral )?(thesis|dissertation|book|novel|memoir|paper)\b.*>",
+        r"i'm writing <rest=(my|a|the) (bachelor's |master's |phd |doctoral )?(thesis|dissertation|book|novel"
+        r"|memoir|paper)\b.*>",
         "{who} is writing {rest}.",
         "writing",
     ),
@@ -170,33 +183,43 @@ HOBBIES = (
         "hobby:{rest}",
     ),
     rule(
-        r"my (main |favou?rite |biggest |only |new )?(hobby|hobbies|pastime|passion)( is| are|'s) <rest=(?!annoying|to annoy).+>",
+        r"my (main |favou?rite |biggest |only |new )?(hobby|hobbies|pastime|passion)( is| are|'s) "
+        r"<rest=(?!annoying|to annoy).+>",
         "{whose} hobby is {rest}.",
         "hobby:{rest}",
     ),
     rule(
-        r"(i|we) (also )?<verb=collect|restore|breed|brew|grow|knit|sew|crochet|paint|draw|write|bake|photograph|carve|refurbish|repair> <rest>",
+        r"(i|we) (also )?<verb=collect|restore|breed|brew|grow|knit|sew|crochet|paint|draw|write|bake"
+        r"|photograph|carve|refurbish|repair> <rest>",
         "{who} {verb} {rest}.",
         "hobby:{rest}",
         needs=Needs.WHOLE,
     ),
     rule(
-        r"i <verb=knit|sew|crochet|paint|draw|garden|surf|ski|snowboard|climb|swim|cycle|jog|fence|box|sail|dive|meditate|juggle|skateboard|kayak|fish|hunt|bake|sing|dance|embroider|whittle|geocache|blog|hike>( (and|in|as|a lot|regularly|with|for|myself|competitively)\b.*)?",
+        r"i <verb=knit|sew|crochet|paint|draw|garden|surf|ski|snowboard|climb|swim|cycle|jog|fence|box|sail"
+        r"|dive|meditate|juggle|skateboard|kayak|fish|hunt|bake|sing|dance|embroider|whittle|geocache|blog"
+        r"|hike>( (and|in|as|a lot|regularly|with|for|myself|competitively)\b.*)?",
         "{who} {verb}.",
         "hobby:{verb}",
     ),
     rule(
-        r"i do <rest=(karate|judo|yoga|pilates|ballet|crossfit|taekwondo|aikido|boxing|parkour|pottery|calligraphy|gymnastics|kung fu|jiu[- ]jitsu|improv|triathlons|archery|zumba|tai chi|ceramics|woodworking|weightlifting|athletics|stand-up|photography|martial arts)\b.*>",
+        r"i do <rest=(karate|judo|yoga|pilates|ballet|crossfit|taekwondo|aikido|boxing|parkour|pottery"
+        r"|calligraphy|gymnastics|kung fu|jiu[- ]jitsu|improv|triathlons|archery|zumba|tai chi|ceramics"
+        r"|woodworking|weightlifting|athletics|stand-up|photography|martial arts)\b.*>",
         "{who} does {rest}.",
         "hobby:{rest}",
     ),
     rule(
-        r"(i|i've|i'm|we) (just )?(recently )?(started|took up|taken up|got into|gotten into|taking up|picked up) (doing |playing |learning |going )?<rest=((to play |to learn )?(the )?[\w-]+ing\b.*|yoga|pottery|chess|padel|tennis|karate|judo|guitar|piano|the (guitar|piano|violin|cello|drums)|golf|ballet|crochet|pilates|football|squash|badminton|bridge|salsa|photography|boxing)>",
+        r"(i|i've|i'm|we) (just )?(recently )?(started|took up|taken up|got into|gotten into|taking up|picked "
+        r"up) (doing |playing |learning |going )?<rest=((to play |to learn )?(the )?[\w-]+ing\b.*|yoga|pottery"
+        r"|chess|padel|tennis|karate|judo|guitar|piano|the (guitar|piano|violin|cello|drums)|golf|ballet"
+        r"|crochet|pilates|football|squash|badminton|bridge|salsa|photography|boxing)>",
         "{who} took up {rest}{when}.",
         "hobby:{rest}",
     ),
     rule(
-        r"(i|i've) (stopped|quit|gave up|given up|no longer) (playing |doing |play |do |practise |practice )(the )?<thing>",
+        r"(i|i've) (stopped|quit|gave up|given up|no longer) (playing |doing |play |do |practise |practice "
+        r")(the )?<thing>",
         "{who} no longer plays {thing}.",
         "plays:{thing}",
         ends="{thing}",
@@ -208,20 +231,24 @@ HOBBIES = (
         "is:{rest}",
     ),
     rule(
-        r"i'm <rest=(a |an active |an )?(member of|part of|in) (an?|the local|our|my) ([\w'-]+ ){0,2}(club|team|choir|band|orchestra|union|church|group|party|gym|society|league|book club|committee|association|co-op)\b.*>",
+        r"i'm <rest=(a |an active |an )?(member of|part of|in) (an?|the local|our|my) ([\w'-]+ ){0,2}(club"
+        r"|team|choir|band|orchestra|union|church|group|party|gym|society|league|book club|committee"
+        r"|association|co-op)\b.*>",
         "{who} is {rest}.",
         "member:{rest}",
     ),
 )
 ROUTINES = (
     rule(
-        rf"(i|we) (usually |always |normally |often |mostly |only |typically |generally |also )*<verb=[a-z]{{2,12}}> <rest=(.+ )?({FREQUENCY})( .*)?>",
+        r"(i|we) (usually |always |normally |often |mostly |only |typically |generally |also "
+        rf")*<verb=[a-z]{{2,12}}> <rest=(.+ )?({FREQUENCY})( .*)?>",
         "{who} {verb} {rest}.",
         "routine:{rest_head}",
         needs=Needs.WHOLE,
     ),
     rule(
-        r"(i|we) (usually |always |normally |typically |generally )+<verb=get|wake|go|eat|have|start|work|take|walk|cycle|drive|run|sleep|cook|shop|train|read|travel|fly|order|sit|skip> <rest>",
+        r"(i|we) (usually |always |normally |typically |generally )+<verb=get|wake|go|eat|have|start|work|take"
+        r"|walk|cycle|drive|run|sleep|cook|shop|train|read|travel|fly|order|sit|skip> <rest>",
         "{who} usually {verb} {rest}.",
         "routine:{rest_head}",
     ),
@@ -234,7 +261,8 @@ ROUTINES = (
         r"i go to <rest=(bed|sleep) (at|around|before|after|by|early|late)\b.*>", "{who} goes to {rest}.", "routine:bed"
     ),
     rule(
-        r"(i|we) <verb=walk|cycle|bike|drive|commute|run> <rest=(to|by) (work|school|university|the office|train|bus|car|bike)\b.*>",
+        r"(i|we) <verb=walk|cycle|bike|drive|commute|run> <rest=(to|by) (work|school|university|the office"
+        r"|train|bus|car|bike)\b.*>",
         "{who} {verb} {rest}.",
         "commute",
     ),
@@ -249,18 +277,21 @@ ROUTINES = (
         "routine:{rest_head}",
     ),
     rule(
-        r"i don't <word=[a-z]{2,12}> <rest=.*\b(on (mon|tues|wednes|thurs|fri|satur|sun)days|at night|on weekends|at weekends|in the mornings?)>",
+        r"i don't <word=[a-z]{2,12}> <rest=.*\b(on (mon|tues|wednes|thurs|fri|satur|sun)days|at night|on "
+        r"weekends|at weekends|in the mornings?)>",
         "{who} does not {word} {rest}.",
         "routine:{rest_head}",
     ),
     rule(
-        r"(i|we) (don't|no longer) <word=go|play|run|swim|train|drive|read|watch|cook|ride|dance|sing|travel|fly|bake|teach|speak>( <rest>)?( any ?more)",
+        r"(i|we) (don't|no longer) <word=go|play|run|swim|train|drive|read|watch|cook|ride|dance|sing|travel"
+        r"|fly|bake|teach|speak>( <rest>)?( any ?more)",
         "{who} does not {word} {rest} any more.",
         "routine:{rest_head}",
         replaces=True,
     ),
     rule(
-        r"(i|we) can't <word=run|swim|drive|walk|see|hear|eat|dance|climb|ski|cycle|lift|sleep|cook|ride|read|play|write|sing|smell|taste|whistle|type>( <rest>)?( any ?more)?",
+        r"(i|we) can't <word=run|swim|drive|walk|see|hear|eat|dance|climb|ski|cycle|lift|sleep|cook|ride|read"
+        r"|play|write|sing|smell|taste|whistle|type>( <rest>)?( any ?more)?",
         "{who} cannot {word}.",
         "cannot:{word}",
     ),
@@ -288,7 +319,8 @@ HABITS = (
         needs=Needs.WHOLE,
     ),
     rule(
-        rf"(i|we) (mostly |only |mainly |often )*<verb={_HABITS}> <rest=(?!(the|home|over|out|it|into|up|around|down|away|a lot|a bit|well|more|less)\b).+>",
+        rf"(i|we) (mostly |only |mainly |often )*<verb={_HABITS}> <rest=(?!(the|home|over|out|it|into|up|around"
+        r"|down|away|a lot|a bit|well|more|less)\b).+>",
         "{who} {verb} {rest}.",
         "routine:{rest_head}",
         needs=Needs.WHOLE,
@@ -319,7 +351,8 @@ TRAITS_SAID = (
         Since.ALWAYS,
     ),
     rule(
-        r"my (star sign|zodiac sign|sign)( is|'s) <title=aries|taurus|gemini|cancer|leo|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces>",
+        r"my (star sign|zodiac sign|sign)( is|'s) <title=aries|taurus|gemini|cancer|leo|virgo|libra|scorpio"
+        r"|sagittarius|capricorn|aquarius|pisces>",
         "{whose} star sign is {title}.",
         "star_sign",
         Since.ALWAYS,

@@ -12,12 +12,14 @@ _FOODS = "eat|drink|have|touch|tolerate|do|digest|handle"
 
 _DIET = (
     rule(
-        rf"(i'm|i've been|i became|i went|i turned|i've gone|i've become|i'm on|i'm doing|i follow) (strictly |mostly |fully |a |an |the |now |almost |eating )*<lower={DIETS}>( diet)?{_AFTER}",
+        r"(i'm|i've been|i became|i went|i turned|i've gone|i've become|i'm on|i'm doing|i follow) (strictly "
+        rf"|mostly |fully |a |an |the |now |almost |eating )*<lower={DIETS}>( diet)?{_AFTER}",
         "{who} is {lower}.",
         "diet",
     ),
     rule(
-        rf"(i'm|we're|i follow|i'm eating|i eat|i've been on|i'm following) (on |doing )?<rest=(an?|the|mostly|strictly) ([\w-]+ ){{1,3}}diet\b.*>",
+        r"(i'm|we're|i follow|i'm eating|i eat|i've been on|i'm following) (on |doing )?<rest=(an?|the|mostly"
+        r"|strictly) ([\w-]+ ){1,3}diet\b.*>",
         "{who} is on {rest}.",
         "diet",
     ),
@@ -34,7 +36,8 @@ _DIET = (
         ends="{lower}",
     ),
     rule(
-        r"i (only )?eat <rest=(everything|anything|mostly|only|strictly|plant-based|halal|kosher|vegetarian|vegan|organic|gluten-free)\b.*>",
+        r"i (only )?eat <rest=(everything|anything|mostly|only|strictly|plant-based|halal|kosher|vegetarian"
+        r"|vegan|organic|gluten-free)\b.*>",
         "{who} eats {rest}.",
         "diet",
     ),
@@ -42,13 +45,15 @@ _DIET = (
     rule(r"i keep <word=kosher|halal>", "{who} keeps {word}.", "diet"),
     rule(r"i <verb=eat|drink> <thing> again", "{who} {verb} {thing}.", "eats:{thing_head}", replaces=True),
     rule(
-        rf"i (don't|never|no longer) <word=eat|drink|touch|do|digest|tolerate|consume> (?!(before|after|at|in|out|until|much|enough|well|like|right|yet|today|on|that|with|for)\b)<thing>( any ?more)?",
+        r"i (don't|never|no longer) <word=eat|drink|touch|do|digest|tolerate|consume> (?!(before|after|at|in"
+        r"|out|until|much|enough|well|like|right|yet|today|on|that|with|for)\b)<thing>( any ?more)?",
         "{who} does not {word} {thing}.",
         "eats:{thing_head}",
         replaces=True,
     ),
     rule(
-        rf"(i can't|i can no longer|i'm not allowed to|i must not|i shouldn't) <word={_FOODS}> (?!(right|yet|now|today|until|before|after|anything|with|without)\b)<thing>( any ?more)?",
+        rf"(i can't|i can no longer|i'm not allowed to|i must not|i shouldn't) <word={_FOODS}> (?!(right|yet"
+        r"|now|today|until|before|after|anything|with|without)\b)<thing>( any ?more)?",
         "{who} cannot {word} {thing}.",
         "eats:{thing_head}",
     ),
@@ -70,8 +75,10 @@ _DIET = (
         replaces=True,
     ),
     rule(
-        rf"(i|i've) ({_STOPPED}) <thing=(sugar|alcohol|coffee|caffeine|meat|dairy|gluten|bread|carbs|sweets|chocolate|soda|cigarettes|wine|beer"
-        r"|cheese|fish|salt|milk|eggs|fast food|junk food|red meat|energy drinks)>( for .+| as .+| cold turkey| completely| and .+)?",
+        rf"(i|i've) ({_STOPPED}) <thing=(sugar|alcohol|coffee|caffeine|meat|dairy|gluten|bread|carbs|sweets"
+        r"|chocolate|soda|cigarettes|wine|beer"
+        r"|cheese|fish|salt|milk|eggs|fast food|junk food|red meat|energy drinks)>( for .+| as .+| cold turkey"
+        r"| completely| and .+)?",
         "{who} gave up {thing}{when}.",
         "eats:{thing_head}",
         replaces=True,
@@ -114,12 +121,14 @@ _DIET = (
         "health:{thing}",
     ),
     rule(
-        r"<thing> (gives|give) me <rest=(a |an )?(hives|migraines?|rash|heartburn|headaches?|stomach ?ache|cramps|nightmares)>",
+        r"<thing> (gives|give) me <rest=(a |an )?(hives|migraines?|rash|heartburn|headaches?|stomach ?ache"
+        r"|cramps|nightmares)>",
         "{thing} gives {who} {rest}.",
         "health:{thing}",
     ),
     rule(
-        r"i (get|break out in|have) <rest=(hives|migraines|a rash|heartburn|headaches|cramps|nightmares|eczema|panic attacks) (from|after|when eating|if i eat) .+>",
+        r"i (get|break out in|have) <rest=(hives|migraines|a rash|heartburn|headaches|cramps|nightmares|eczema"
+        r"|panic attacks) (from|after|when eating|if i eat) .+>",
         "{who} gets {rest}.",
         "health:{rest}",
     ),
@@ -162,7 +171,8 @@ _ALLERGY = (
 )
 _BODY = (
     rule(
-        rf"(i have|i've had|i suffer from|i live with|i struggle with|i've got|i've struggled with) (bad |mild |severe |chronic |terrible |frequent |seasonal |really bad )?"
+        r"(i have|i've had|i suffer from|i live with|i struggle with|i've got|i've struggled with) (bad |mild "
+        r"|severe |chronic |terrible |frequent |seasonal |really bad )?"
         rf"<lower={ILLNESSES}>( (and|so|since|for|in|from|that|which|but|as|ever|most|all|on|because|too)\b.*)?",
         "{who} has {lower}.",
         "health:{lower}",
@@ -178,30 +188,37 @@ _BODY = (
         "is:{rest}",
     ),
     rule(
-        rf"(i|i've) <word=broke|broken|sprained|fractured|tore|torn|dislocated|injured|hurt|twisted> my <past=(\w+ )?({BODY})\b.*>",
+        r"(i|i've) <word=broke|broken|sprained|fractured|tore|torn|dislocated|injured|hurt|twisted> my "
+        rf"<past=(\w+ )?({BODY})\b.*>",
         "{who} {word} their {past}{when}.",
         "injury:{past}",
     ),
     rule(
-        rf"my <rest=((left|right|lower|upper) )?({BODY})> (is|are|has been|have been|'s) <word=bad|weak|dodgy|broken|sensitive|damaged|not great|shot|ruined>( .*)?",
+        rf"my <rest=((left|right|lower|upper) )?({BODY})> (is|are|has been|have been|'s) <word=bad|weak|dodgy"
+        r"|broken|sensitive|damaged|not great|shot|ruined>( .*)?",
         "{whose} {rest} is {word}.",
         "health:{rest}",
         Since.SAID,
     ),
     rule(
-        r"(i|i've) had <past=(a |an |my )?([\w-]+ ){0,2}(surgery|operation|transplant|bypass|stroke|heart attack|miscarriage|concussion|replacement)\b.*>",
+        r"(i|i've) had <past=(a |an |my )?([\w-]+ ){0,2}(surgery|operation|transplant|bypass|stroke|heart "
+        r"attack|miscarriage|concussion|replacement)\b.*>",
         "{who} had {past}{when}.",
         "health:{past}",
     ),
     rule(
-        r"i('m| take|'m taking|'ve been on|'m on) (on )?<rest=((\d+|a|an|my|some|daily|low-dose) ?(mg|mcg|ml|g)? ?(of )?)?([\w-]+ ){0,3}(pills?|tablets?|medication|meds|insulin|statins?"
-        r"|antidepressants|beta blockers|blood thinners|antihistamines|injections|ibuprofen|paracetamol|aspirin|metformin|levothyroxine|supplements|vitamins?|iron|antibiotics|inhaler|painkillers|drops)\b.*>",
+        r"i('m| take|'m taking|'ve been on|'m on) (on )?<rest=((\d+|a|an|my|some|daily|low-dose) ?(mg|mcg|ml"
+        r"|g)? ?(of )?)?([\w-]+ ){0,3}(pills?|tablets?|medication|meds|insulin|statins?"
+        r"|antidepressants|beta blockers|blood thinners|antihistamines|injections|ibuprofen|paracetamol"
+        r"|aspirin|metformin|levothyroxine|supplements|vitamins?|iron|antibiotics|inhaler|painkillers"
+        r"|drops)\b.*>",
         "{who} takes {rest}.",
         "takes:{rest}",
     ),
     rule(r"i (also )?take <rest=\d+ ?(mg|mcg|ml|g|units) of .+>", "{who} takes {rest}.", "takes:{rest}"),
     rule(
-        r"i (wear|use|need) <rest=(a |an |my )?([\w-]+ )?(glasses|contacts|contact lenses|hearing aids?|wheelchair|crutches|braces|insoles|walker|walking stick|inhaler|cpap)>( .*)?",
+        r"i (wear|use|need) <rest=(a |an |my )?([\w-]+ )?(glasses|contacts|contact lenses|hearing aids?"
+        r"|wheelchair|crutches|braces|insoles|walker|walking stick|inhaler|cpap)>( .*)?",
         "{who} uses {rest}.",
         "uses:{rest}",
     ),

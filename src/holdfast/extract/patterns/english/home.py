@@ -5,7 +5,10 @@ from __future__ import annotations
 from holdfast.extract.patterns.english.vocabulary import NATIONALITIES
 from holdfast.extract.patterns.rules import Needs, Since, rule
 
-_LIVE = "(i live|we live|i've lived|we've lived|i've been living|we've been living|i'm living|we're living|i'm based|we're based)"
+_LIVE = (
+    "(i live|we live|i've lived|we've lived|i've been living|we've been living|i'm living|we're living"
+    "|i'm based|we're based)"
+)
 _DWELLING = (
     "flat|apartment|house|studio|cottage|village|town|suburb|farm|farmhouse|condo|cabin|bungalow|townhouse|houseboat"
     "|caravan|dorm|student hall|commune|co-op|flatshare|shared flat|shared house|basement|loft|attic|tower block|estate"
@@ -79,7 +82,8 @@ HOME = (
     rule(r"(i|we) moved out of <rest>", "{who} moved out of {rest}{when}.", "moved_out"),
     rule(r"(i|we|i've|we've) moved in with <rest>", "{who} lives with {rest}.", "lives_with", replaces=True),
     rule(
-        rf"(i|we|i've|we've) <word=bought|rented|built|found|signed for> <rest=(an?|our|my) ([\w'-]+ ){{0,3}}({_DWELLING}|place|home|plot)"
+        r"(i|we|i've|we've) <word=bought|rented|built|found|signed for> <rest=(an?|our|my) ([\w'-]+ "
+        rf"){{0,3}}({_DWELLING}|place|home|plot)"
         r"( (in|near|outside|by|on|at)\b.*)?>",
         "{who} {word} {rest}{when}.",
         "dwelling",

@@ -68,8 +68,10 @@ def _names() -> Iterator[ExtractionRule]:
             Needs.WHOLE,
         )
         yield rule(
-            rf"(i|we) (have|got|just got|adopted|just adopted|bought) (a|an|another|a second) ([\w'-]+ )?{WHICH}<word={kinds}>,? "
-            r"((who's |he's |she's |that's )?(called|named)|whose name is|(and )?(his|her|its|their) name is) (?P<someone>[^\s,]+(?: [^\s,]+)?)"
+            r"(i|we) (have|got|just got|adopted|just adopted|bought) (a|an|another|a second) ([\w'-]+ "
+            rf")?{WHICH}<word={kinds}>,? "
+            r"((who's |he's |she's |that's )?(called|named)|whose name is|(and )?(his|her|its|their) name is) "
+            r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
             r"(?:[ ,].*)?",
             text,
             key,
@@ -105,7 +107,8 @@ def _names() -> Iterator[ExtractionRule]:
 _FACTS = (
     # predicate, its reading, the end of the key
     (
-        "(live|lives|is living|are living|has lived|have lived) <theirs=(in|with|near|at|on|abroad|alone|next|outside|upstairs"
+        "(live|lives|is living|are living|has lived|have lived) <theirs=(in|with|near|at|on|abroad|alone|next"
+        "|outside|upstairs"
         "|by|far|around|here) ?.*>",
         "lives {theirs}",
         "lives_in",
@@ -135,7 +138,8 @@ _FACTS = (
         "is_a",
     ),
     (
-        "(is|are) <theirs=on (an? .*(diet|leave|medication|dialysis)|parental leave|maternity leave|insulin|medication)\\b.*>",
+        "(is|are) <theirs=on (an? .*(diet|leave|medication|dialysis)|parental leave|maternity leave|insulin"
+        "|medication)\\b.*>",
         "is {theirs}",
         "on",
     ),
@@ -148,10 +152,13 @@ _FACTS = (
         "died",
     ),
     (
-        "<word2=plays|play|speaks|speak|runs|owns|drives|collects|sings|paints|coaches|trains for|goes to|go to|attends|attend|"
+        "<word2=plays|play|speaks|speak|runs|owns|drives|collects|sings|paints|coaches|trains for|goes to|go "
+        "to|attends|attend|"
         "loves|love|likes|like|hates|hate|prefers|has|have|wears|eats|eat|drinks|smokes|takes|suffers from|used to work"
         "|grew up in|comes from|come from|doesn't eat|don't eat|doesn't like|don't like|can't eat|doesn't drink"
-        "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|is from|are from|is in the|sleeps|moved in with|moves in with|is good at|is married to|is engaged to|is dating"
+        "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|is "
+        "from|are from|is in the|sleeps|moved in with|moves in with|is good at|is married to|is engaged to"
+        "|is dating"
         "|is training for|is called|are called> <theirs>",
         "{word2} {theirs}",
         "{word2}:{theirs}",
@@ -206,13 +213,15 @@ _OURS = (
         Since.SAID,
     ),
     rule(
-        rf"(i|we) <word=got|just got|adopted|just adopted|rescued|have adopted|'ve adopted|bought> {_HERD}\b(?! (who|that|to)\b).*)",
+        r"(i|we) <word=got|just got|adopted|just adopted|rescued|have adopted|'ve adopted|bought> "
+        rf"{_HERD}\b(?! (who|that|to)\b).*)",
         "{who} {word} {what}{when}.",
         "has:{what_head}",
         Since.SAID,
     ),
     rule(
-        rf"(i|we) (keep|have|breed|raise|own) <rest=({PETS_TOGETHER}|kids|children)\b(?! who)( (and|in|on|at|with) .+)?>",
+        rf"(i|we) (keep|have|breed|raise|own) <rest=({PETS_TOGETHER}|kids|children)\b(?! who)( (and|in|on|at"
+        r"|with) .+)?>",
         "{who} has {rest}.",
         "has:{rest_head}",
         Since.SAID,
@@ -231,7 +240,8 @@ _OURS = (
         ends="{lower}",
     ),
     rule(
-        rf"(i|we|i've|we've) (gave|had to give|given|have to give|rehomed|sold|had to rehome) (away |up )?(my|our|the) <person={WHICH}({PETS}|{PETS_TOGETHER})( {_NAME})?>( away| up)?( .*)?",
+        r"(i|we|i've|we've) (gave|had to give|given|have to give|rehomed|sold|had to rehome) (away |up )?(my"
+        rf"|our|the) <person={WHICH}({PETS}|{PETS_TOGETHER})( {_NAME})?>( away| up)?( .*)?",
         "{who} gave away {person}{when}.",
         "has:{person_head}",
         ends="{person}",
@@ -244,19 +254,23 @@ _OURS = (
     ),
     # children and ancestors
     rule(
-        rf"i'm <rest=(an?|the) (proud |single |new )?(mother|father|mom|mum|dad|parent|grandmother|grandfather|grandma|grandpa"
-        rf"|grandparent|aunt|uncle|godmother|godfather|twin|only child|widow|widower|triplet|middle child|stepmom|stepdad)\b( (of|to|with) .+)?>( (now|and|so|but)\b.*)?",
+        r"i'm <rest=(an?|the) (proud |single |new )?(mother|father|mom|mum|dad|parent|grandmother|grandfather"
+        r"|grandma|grandpa"
+        r"|grandparent|aunt|uncle|godmother|godfather|twin|only child|widow|widower|triplet|middle child"
+        r"|stepmom|stepdad)\b( (of|to|with) .+)?>( (now|and|so|but)\b.*)?",
         "{who} is {rest}.",
         "is:{rest}",
     ),
     rule(
-        r"(i|we|i've|i'm) (just )?(became|become|becoming|going to be|going to become) <rest=(an?|the) (proud )?(mother|father|mom|mum|dad|parent"
+        r"(i|we|i've|i'm) (just )?(became|become|becoming|going to be|going to become) <rest=(an?|the) (proud "
+        r")?(mother|father|mom|mum|dad|parent"
         r"|grandmother|grandfather|grandma|grandpa|grandparents|aunt|uncle|godmother|godfather|parents)\b.*>",
         "{who} became {rest}{when}.",
         "is:{rest}",
     ),
     rule(
-        r"(i|we) (just )?<word=had|welcomed|adopted> <past=(a|our|twin|my) (first |second |third |little |healthy )?(baby|son|daughter|child|girl|boy|boys|girls)\b.*>",
+        r"(i|we) (just )?<word=had|welcomed|adopted> <past=(a|our|twin|my) (first |second |third |little "
+        r"|healthy )?(baby|son|daughter|child|girl|boy|boys|girls)\b.*>",
         "{who} {word} {past}{when}.",
         "birth:{past}",
     ),
@@ -279,7 +293,8 @@ _OURS = (
     ),
     rule(rf"(i|we) foster <rest=({PETS_TOGETHER}|children|kids)\b.*>", "{who} fosters {rest}.", "has:{rest_head}"),
     rule(
-        r"i'm the <rest=(oldest|youngest|eldest|middle|second|only) (child |girl |boy |daughter |son |one )?(of .+|in .+)>",
+        r"i'm the <rest=(oldest|youngest|eldest|middle|second|only) (child |girl |boy |daughter |son |one "
+        r")?(of .+|in .+)>",
         "{who} is the {rest}.",
         "siblings",
     ),
@@ -292,7 +307,8 @@ _STATUS = (
         replaces=True,
     ),
     rule(
-        r"(i'm|i've been|we're|we've been) (now |recently |newly )?<word=divorced|separated|widowed|single|a widow|a widower>"
+        r"(i'm|i've been|we're|we've been) (now |recently |newly )?<word=divorced|separated|widowed|single|a "
+        r"widow|a widower>"
         r"( (now|again|since|for|and|so|with|but)\b.*)?",
         "{who} is {word}{when}.",
         "partner",
@@ -311,15 +327,19 @@ _STATUS = (
         "partner",
     ),
     rule(
-        rf"i('m dating|'m seeing|'m going out with|'ve met|'m with| met| started dating| started seeing|'ve started dating|'ve started seeing)"
-        rf" (someone|somebody|a \w+)( new)?,? ((his|her|their) name is|(called|named)|(he's|she's) called) (?P<someone>{_NAME})( .*)?",
+        r"i('m dating|'m seeing|'m going out with|'ve met|'m with| met| started dating| started seeing|'ve "
+        r"started dating|'ve started seeing)"
+        r" (someone|somebody|a \w+)( new)?,? ((his|her|their) name is|(called|named)|(he's|she's) called) "
+        rf"(?P<someone>{_NAME})( .*)?",
         "{who} is dating {someone}.",
         "partner",
         across=True,
     ),
     rule(
-        rf"(?P<someone>{_NAME}) and i <rest=(are getting married|got married|are married|are engaged|got engaged|are expecting|"
-        r"broke up|split up|have split up|have broken up|separated|are divorced|got divorced|are together|are dating|moved in together"
+        rf"(?P<someone>{_NAME}) and i <rest=(are getting married|got married|are married|are engaged|got "
+        r"engaged|are expecting|"
+        r"broke up|split up|have split up|have broken up|separated|are divorced|got divorced|are together|are "
+        r"dating|moved in together"
         r"|have separated|are moving in together|have been (together|married|dating)|live together|live apart)\b.*>",
         "{who} and {someone} {rest}{when}.",
         "partner",
@@ -334,7 +354,8 @@ _STATUS = (
         ends="{someone}",
     ),
     rule(
-        rf"(i|we|i've|we've) (just )?<word=got married to|married|got engaged to> (?P<someone>{_NAME})( (and|but|so|in|at)\b.*)?",
+        rf"(i|we|i've|we've) (just )?<word=got married to|married|got engaged to> (?P<someone>{_NAME})( (and"
+        r"|but|so|in|at)\b.*)?",
         "{who} {word} {someone}{when}.",
         "partner",
         replaces=True,
@@ -346,15 +367,18 @@ _STATUS = (
         replaces=True,
     ),
     rule(
-        r"(i'm|i've been|we're|we've been) (now |happily |recently |newly )?<word=married|engaged|divorced|separated|widowed|single|in an? ([\w-]+ )?relationship|a widow|a widower>"
+        r"(i'm|i've been|we're|we've been) (now |happily |recently |newly )?<word=married|engaged|divorced"
+        r"|separated|widowed|single|in an? ([\w-]+ )?relationship|a widow|a widower>"
         r"( (now|again|since|for|and|so|with|but)\b.*)?",
         "{who} is {word}{when}.",
         "marital",
         needs=Needs.WHOLE,
     ),
     rule(
-        rf"my {WHICH}({PARTNERS}) and i <rest=(are getting married|got married|are married|are engaged|got engaged|are expecting|broke up|split up|"
-        r"have split up|separated|are divorced|got divorced|moved in together|are moving in together|live together|live apart|have been (together|married|engaged|dating))\b.*>",
+        rf"my {WHICH}({PARTNERS}) and i <rest=(are getting married|got married|are married|are engaged|got "
+        r"engaged|are expecting|broke up|split up|"
+        r"have split up|separated|are divorced|got divorced|moved in together|are moving in together|live "
+        r"together|live apart|have been (together|married|engaged|dating))\b.*>",
         "{who} and their partner {rest}{when}.",
         "marital",
         across=True,
@@ -383,7 +407,8 @@ _STATUS = (
         "marital",
     ),
     rule(
-        rf"(?P<someone>{_NAME}) and i've <rest=(been (together|married|engaged|dating)|split up|broken up|separated)\b.*>",
+        rf"(?P<someone>{_NAME}) and i've <rest=(been (together|married|engaged|dating)|split up|broken up"
+        r"|separated)\b.*>",
         "{who} and {someone} have {rest}{when}.",
         "partner",
         across=True,

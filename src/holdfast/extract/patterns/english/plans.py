@@ -18,7 +18,8 @@ _EVENTS = (
 )
 _MILESTONES = r"graduated|retired|got married|got engaged|got promoted|got divorced|quit|turned \d{1,2}"
 _IS_ON = (
-    r"( is|'s|'s booked| is booked| is scheduled| got moved| was moved| has been moved| moved| is now| was postponed|'s set"
+    r"( is|'s|'s booked| is booked| is scheduled| got moved| was moved| has been moved| moved| is now| "
+    r"was postponed|'s set"
     r"| is set| is planned| has been postponed| was rescheduled| got postponed|'s due)"
     r"( for| to| on| at)?"
 )
@@ -34,7 +35,8 @@ _SETTLED = "signed up for|registered for|booked|enrolled in|bought tickets for|g
 
 PLANS = (
     rule(
-        rf"(i|we|i've|we've|they|they've) (postponed|moved|rescheduled|pushed back|brought forward|changed) (my|our|the) "
+        r"(i|we|i've|we've|they|they've) (postponed|moved|rescheduled|pushed back|brought forward|changed) (my"
+        r"|our|the) "
         rf"<lower={OCCASIONS}>(,| to| and)? (it's |it is |now |on |to |is )*(on )?<dated=.*\d.*>",
         "{whose} {lower} is on {dated}.",
         "occasion:{lower}",
@@ -109,14 +111,17 @@ PLANS = (
         Needs.COMING_DATE,
     ),
     rule(
-        rf"(our|the|my) <rest=([\w'-]+ ){{0,3}}({OCCASIONS}|lease|visa|contract|passport|course|semester|term|holidays|chemo|treatment|baby|surgery|operation|school|job|rent|trial|release|premiere|opening|licence|license)>{_IS_ON}",
+        rf"(our|the|my) <rest=([\w'-]+ ){{0,3}}({OCCASIONS}|lease|visa|contract|passport|course|semester|term"
+        r"|holidays|chemo|treatment|baby|surgery|operation|school|job|rent|trial|release|premiere|opening"
+        rf"|licence|license)>{_IS_ON}",
         "{whose} {rest} is{when}.",
         "occasion:{rest}",
         Since.ALWAYS,
         Needs.COMING_DATE,
     ),
     rule(
-        r"(our|the|my) <rest=[\w'-]+( [\w'-]+){0,3}> <word=starts|begins|ends|expires|is due|are due|closes|opens|finishes|runs out>( on| in| at)?",
+        r"(our|the|my) <rest=[\w'-]+( [\w'-]+){0,3}> <word=starts|begins|ends|expires|is due|are due|closes"
+        r"|opens|finishes|runs out>( on| in| at)?",
         "{whose} {rest} {word}{when}.",
         "occasion:{rest}",
         Since.ALWAYS,
@@ -144,7 +149,8 @@ PLANS = (
         ahead=True,
     ),
     rule(
-        rf"(i have|we have|i've booked|i booked|we've booked|i also have) <rest=(an?|my|our|another|the) ([\w'-]+ ){{0,3}}({OCCASIONS})( (with|at|in|for|to) .+)?( on| in| at| for)?>",
+        r"(i have|we have|i've booked|i booked|we've booked|i also have) <rest=(an?|my|our|another|the) "
+        rf"([\w'-]+ ){{0,3}}({OCCASIONS})( (with|at|in|for|to) .+)?( on| in| at| for)?>",
         "{who} has {rest}{when}.",
         "occasion:{rest_head}{when}",
         Since.ALWAYS,
@@ -160,7 +166,8 @@ PLANS = (
         ahead=True,
     ),
     rule(
-        r"(i'll be|we'll be) <rest=(on|in|at|back|away|off|out|visiting|travelling|traveling|abroad|attending|working|start|move|visit|fly|travel|graduate|retire|go|leave)\b.*>",
+        r"(i'll be|we'll be) <rest=(on|in|at|back|away|off|out|visiting|travelling|traveling|abroad|attending"
+        r"|working|start|move|visit|fly|travel|graduate|retire|go|leave)\b.*>",
         "{who} will be {rest}{when}.",
         "plan:{rest}",
         Since.ALWAYS,
@@ -168,7 +175,8 @@ PLANS = (
         ahead=True,
     ),
     rule(
-        r"(i|we) (also )?<verb=fly|leave|travel|go|move|head|start|graduate|retire|return|finish|hand in|submit|defend|sit|see|meet> <rest=(to|for|from|at|my|our|as|back|home|a|an|the) .+>",
+        r"(i|we) (also )?<verb=fly|leave|travel|go|move|head|start|graduate|retire|return|finish|hand in"
+        r"|submit|defend|sit|see|meet> <rest=(to|for|from|at|my|our|as|back|home|a|an|the) .+>",
         "{who} {verb} {rest}{when}.",
         "plan:{verb} {rest}",
         Since.ALWAYS,
@@ -184,15 +192,19 @@ PLANS = (
         ahead=True,
     ),
     rule(
-        r"(i plan|i'm planning|we're planning|we plan|i intend|i'm hoping|i've decided|we've decided|i'm going) (on |to )<rest=(retire|learn|learning|retiring|moving|move|buy|buying|run|running|study|studying|visit|visiting|start|starting"
-        r"|write|writing|travel|travelling|traveling|build|building|apply|get|sell|go|open|take|spend|marry|adopt|walk|climb|hike|cycle)\b.*>",
+        r"(i plan|i'm planning|we're planning|we plan|i intend|i'm hoping|i've decided|we've decided|i'm "
+        r"going) (on |to )<rest=(retire|learn|learning|retiring|moving|move|buy|buying|run|running|study"
+        r"|studying|visit|visiting|start|starting"
+        r"|write|writing|travel|travelling|traveling|build|building|apply|get|sell|go|open|take|spend|marry"
+        r"|adopt|walk|climb|hike|cycle)\b.*>",
         "{who} plans to {rest}{when}.",
         "plan:{rest}",
         Since.SAID,
         ahead=True,
     ),
     rule(
-        r"my (main |big |biggest |new )?(goal|dream|resolution|ambition|aim|target)( (for|in|this) [\w ]{1,20})? is to <rest>",
+        r"my (main |big |biggest |new )?(goal|dream|resolution|ambition|aim|target)( (for|in|this) [\w "
+        r"]{1,20})? is to <rest>",
         "{whose} goal is to {rest}{when}.",
         "goal:{rest}",
         Since.SAID,
@@ -214,13 +226,17 @@ PLANS = (
         ahead=True,
     ),
     rule(
-        r"(i|we|i've|we've) (cancelled|canceled|called off) (my|our|the) <rest=(trip|flight|holiday|vacation|wedding|appointment|party|move|surgery|subscription|membership|course|order|reservation|booking|tour|visit)\b.*>",
+        r"(i|we|i've|we've) (cancelled|canceled|called off) (my|our|the) <rest=(trip|flight|holiday|vacation"
+        r"|wedding|appointment|party|move|surgery|subscription|membership|course|order|reservation|booking"
+        r"|tour|visit)\b.*>",
         "{who} cancelled the {rest}.",
         "plan:{rest}",
         replaces=True,
     ),
     rule(
-        r"(my|our) <rest=(trip|flight|holiday|vacation|wedding|party|move|surgery|concert|course|tour|visit|marathon|race)( (to|in|with|for) .+)?> (is|was|got|has been) (cancelled|canceled|called off|off)( .*)?",
+        r"(my|our) <rest=(trip|flight|holiday|vacation|wedding|party|move|surgery|concert|course|tour|visit"
+        r"|marathon|race)( (to|in|with|for) .+)?> (is|was|got|has been) (cancelled|canceled|called off|off)( "
+        r".*)?",
         "{whose} {rest} is cancelled.",
         "plan:{rest}",
         replaces=True,

@@ -19,28 +19,43 @@ _FROM_NOW = (
     r"(from now on|from here on|in (the )?future|going forward|in general|as a rule|for future reference|generally)"
 )
 _STYLE = (
-    r"(?:in (?:short )?)?(?:bullet points?|bullets|metric|metric units|imperial units|british|american|british english|american english"
-    r"|celsius|fahrenheit|kilometres|kilometers|miles|euros?|dollars|pounds|24[- ]hour|12[- ]hour|iso dates?|plain english"
-    r"|plain language|simple words|short sentences|full sentences|formal|informal|markdown|plain text|emojis?|type hints"
-    r"|code comments|tables|numbered lists|sources|units|spelling|spellings|english|german|french|spanish|italian|portuguese|dutch"
-    r"|swedish|polish|turkish|japanese|chinese|korean|russian|arabic|hindi|norwegian|danish|finnish|greek|czech|hungarian"
+    r"(?:in (?:short )?)?(?:bullet points?|bullets|metric|metric units|imperial units|british|american"
+    r"|british english|american english"
+    r"|celsius|fahrenheit|kilometres|kilometers|miles|euros?|dollars|pounds|24[- ]hour|12[- ]hour|iso "
+    r"dates?|plain english"
+    r"|plain language|simple words|short sentences|full sentences|formal|informal|markdown|plain text"
+    r"|emojis?|type hints"
+    r"|code comments|tables|numbered lists|sources|units|spelling|spellings|english|german|french|spanish"
+    r"|italian|portuguese|dutch"
+    r"|swedish|polish|turkish|japanese|chinese|korean|russian|arabic|hindi|norwegian|danish|finnish|greek"
+    r"|czech|hungarian"
     r"|concise|brief|direct|polite|patient|honest|blunt)"
 )
 _BANNED = (
-    r"emojis?|emoticons?|small talk|exclamation marks?|bullet points?|bullets|jargon|markdown|tables|headings|apologies|apologising"
-    r"|apologizing|flattery|compliments|disclaimers|lectures|moralizing|moralising|sarcasm|jokes|puns|slang|swearing|swear words|filler|fluff|spoilers"
-    r"|abbreviations|acronyms|em dashes|long paragraphs|walls of text|nicknames|preamble|hashtags|horror films|horror movies|meat dishes"
+    r"emojis?|emoticons?|small talk|exclamation marks?|bullet points?|bullets|jargon|markdown|tables"
+    r"|headings|apologies|apologising"
+    r"|apologizing|flattery|compliments|disclaimers|lectures|moralizing|moralising|sarcasm|jokes|puns"
+    r"|slang|swearing|swear words|filler|fluff|spoilers"
+    r"|abbreviations|acronyms|em dashes|long paragraphs|walls of text|nicknames|preamble|hashtags|horror "
+    r"films|horror movies|meat dishes"
 )
-_LIMIT = r"(short|brief|concise|simple|formal|informal|under \d+ \w+|below \d+ \w+|to the point|to \d+ \w+( or less)?|polite|friendly|casual|light|crisp|factual)"
+_LIMIT = (
+    r"(short|brief|concise|simple|formal|informal|under \d+ \w+|below \d+ \w+|to the point|to \d+ \w+( or "
+    r"less)?|polite|friendly|casual|light|crisp|factual)"
+)
 
 _LENGTHS = r"(one|two|three|\d+|short|full|simple|complete) (paragraphs?|sentences?|lines?)"
 _POLITENESS = r"pleasantries|intros?|introductions?|formalities|greetings?|sign-offs?|explanations?|caveats"
-_QUANTITIES = "dates|times|temperatures|prices|distances|weights|measurements|units|amounts|recipes|currencies|numbers|answers|replies"
+_QUANTITIES = (
+    "dates|times|temperatures|prices|distances|weights|measurements|units|amounts|recipes|currencies"
+    "|numbers|answers|replies"
+)
 
 REQUESTS = (
     # names
     rule(
-        r"(please |just |you can |you may |everyone |everybody |my friends |people |most people |friends |the kids |colleagues )*"
+        r"(please |just |you can |you may |everyone |everybody |my friends |people |most people |friends |the "
+        r"kids |colleagues )*"
         r"(calls?|address) me (?P<capital_name>.+)",
         "{who} is called {capital_name}.",
         "called",
@@ -74,7 +89,8 @@ REQUESTS = (
         across=True,
     ),
     rule(
-        rf"{_PLEASE}(from now on )?never <order=({_MANNER}|assume|forget to|skip|send|wake|message|text|share|apologi[sz]e)\b.*>",
+        rf"{_PLEASE}(from now on )?never <order=({_MANNER}|assume|forget to|skip|send|wake|message|text|share"
+        r"|apologi[sz]e)\b.*>",
         "{who} wants the assistant to never {order}.",
         "wants:{order_head}",
         across=True,
@@ -85,13 +101,15 @@ REQUESTS = (
         "wants:{order_head}",
     ),
     rule(
-        rf"{_PLEASE}<order=({_MANNER}) .+>,? (from now on|in future|in the future|going forward|at all times|by default|always)( please)?",
+        rf"{_PLEASE}<order=({_MANNER}) .+>,? (from now on|in future|in the future|going forward|at all times"
+        r"|by default|always)( please)?",
         "{who} wants the assistant to always {order}.",
         "wants:{order_head}",
         across=True,
     ),
     rule(
-        rf"(i want|i'd like|i need|i would like|i expect|i'd prefer|i'd love) you to (always |please |only )*<order=({_MANNER})\b.*>",
+        r"(i want|i'd like|i need|i would like|i expect|i'd prefer|i'd love) you to (always |please |only "
+        rf")*<order=({_MANNER})\b.*>",
         "{who} wants the assistant to {order}.",
         "wants:{order_head}",
         across=True,
@@ -102,14 +120,17 @@ REQUESTS = (
         "wants:{order_head}",
     ),
     rule(
-        rf"when(ever)? you <order1=(write|answer|reply|give|show|explain|suggest|recommend|send|make|list|mention|talk) [\w ]{{1,40}}>, (please |always )*<order2=({_MANNER})\b.*>",
+        r"when(ever)? you <order1=(write|answer|reply|give|show|explain|suggest|recommend|send|make|list"
+        rf"|mention|talk) [\w ]{{1,40}}>, (please |always )*<order2=({_MANNER})\b.*>",
         "{who} wants the assistant to {order2} whenever it has to {order1}.",
         "wants:{order2_head}",
         across=True,
     ),
     # a manner that can only be meant for good
     rule(
-        rf"{_PLEASE}<order=(use|write in|write|answer in|reply in|respond in|speak|speak in|answer with|talk in|stick to) (only )?{_STYLE}( \w+)?( (units?|spelling|english|time|format|please|sentences|points|notation|style|to me|with me|when .+))*>",
+        rf"{_PLEASE}<order=(use|write in|write|answer in|reply in|respond in|speak|speak in|answer with|talk in"
+        rf"|stick to) (only )?{_STYLE}( \w+)?( (units?|spelling|english|time|format|please|sentences|points"
+        r"|notation|style|to me|with me|when .+))*>",
         "{who} wants the assistant to {order}.",
         "wants:{order_head}",
     ),
@@ -119,42 +140,56 @@ REQUESTS = (
         "wants:language",
     ),
     rule(
-        rf"{_PLEASE}keep (all )?(your |the )?(answers?|replies|responses|messages|explanations|tone|it|things|language) <order={_LIMIT}>( and {_LIMIT})?",
+        rf"{_PLEASE}keep (all )?(your |the )?(answers?|replies|responses|messages|explanations|tone|it|things"
+        rf"|language) <order={_LIMIT}>( and {_LIMIT})?",
         "{who} wants answers that are {order}.",
         "wants:length",
     ),
     rule(
-        rf"{_PLEASE}be (more |very |as )?<order={_LIMIT}|direct|honest|blunt|patient|critical|thorough|precise>( with me| as possible)?( .*)?",
+        rf"{_PLEASE}be (more |very |as )?<order={_LIMIT}|direct|honest|blunt|patient|critical|thorough"
+        r"|precise>( with me| as possible)?( .*)?",
         "{who} wants the assistant to be {order}.",
         "wants:be {order}",
     ),
     rule(
-        rf"{_PLEASE}(explain|talk|speak|write)( things| it| to me)? <order=simply|slowly|formally|informally|like i'm .+>",
+        rf"{_PLEASE}(explain|talk|speak|write)( things| it| to me)? <order=simply|slowly|formally|informally"
+        r"|like i'm .+>",
         "{who} wants the assistant to explain things {order}.",
         "wants:manner",
     ),
     rule(
-        rf"{_PLEASE}(don't|do not|never|stop|quit|avoid) (ever )?(use|using|add|adding|include|including|write|writing|give|giving|put|putting|send|sending|make|making|suggest|suggesting|recommend|recommending|show|showing|reply with|answer with|answer in|reply in) (me |any |so many )?<order=[\w' -]*\b({_BANNED})\b.*>",
+        rf"{_PLEASE}(don't|do not|never|stop|quit|avoid) (ever )?(use|using|add|adding|include|including|write"
+        r"|writing|give|giving|put|putting|send|sending|make|making|suggest|suggesting|recommend|recommending"
+        r"|show|showing|reply with|answer with|answer in|reply in) (me |any |so many )?<order=[\w' "
+        rf"-]*\b({_BANNED})\b.*>",
         "{who} wants the assistant not to use {order}.",
         "wants:{order_head}",
     ),
     rule(
-        rf"{_PLEASE}(stop|quit) <order=(apologi[sz]ing|using|repeating|asking|suggesting|recommending|lecturing|complimenting|flattering|adding|ending|starting|sending|calling|saying|explaining|telling|switching|translating|assuming|interrupting|reminding)\b.*>",
+        rf"{_PLEASE}(stop|quit) <order=(apologi[sz]ing|using|repeating|asking|suggesting|recommending|lecturing"
+        r"|complimenting|flattering|adding|ending|starting|sending|calling|saying|explaining|telling|switching"
+        r"|translating|assuming|interrupting|reminding)\b.*>",
         "{who} wants the assistant to stop {order}.",
         "wants:{order_head}",
     ),
     rule(
-        rf"{_PLEASE}(don't|do not) (ever )?<order=(suggest|recommend|wake|message|text|call|remind|contact|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use|book|schedule|switch|correct|swear|spoil|interrupt|start|end|mention|sugarcoat|bring up|compliment|patroni[sz]e|flatter|judge|nag|push|praise)\b.*>",
+        rf"{_PLEASE}(don't|do not) (ever )?<order=(suggest|recommend|wake|message|text|call|remind|contact"
+        r"|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use|book"
+        r"|schedule|switch|correct|swear|spoil|interrupt|start|end|mention|sugarcoat|bring up|compliment"
+        r"|patroni[sz]e|flatter|judge|nag|push|praise)\b.*>",
         "{who} does not want the assistant to {order}.",
         "wants:{order_head}",
     ),
     rule(
-        rf"{_PLEASE}no( more)? <order=([\w-]+ ){{0,2}}({_BANNED})>( (for me|please|pls|ever|thanks|in your answers|any ?more|at all))*",
+        rf"{_PLEASE}no( more)? <order=([\w-]+ ){{0,2}}({_BANNED})>( (for me|please|pls|ever|thanks|in your "
+        r"answers|any ?more|at all))*",
         "{who} wants no {order}.",
         "wants:{order_head}",
     ),
     rule(
-        r"i (only )?prefer <rest=(answers|replies|responses|explanations|messages|summaries|(short|long|brief|detailed|concise|direct|formal|informal) (answers|replies|responses|explanations)|bullet points)\b.*>",
+        r"i (only )?prefer <rest=(answers|replies|responses|explanations|messages|summaries|(short|long|brief"
+        r"|detailed|concise|direct|formal|informal) (answers|replies|responses|explanations)|bullet "
+        r"points)\b.*>",
         "{who} prefers {rest}.",
         "wants:length",
     ),
@@ -177,7 +212,8 @@ REQUESTS = (
         "wants:{order_head}",
     ),
     rule(
-        r"i (don't want|don't need|hate|don't like|can't stand|dislike)( it)?( when you (use|add|write|make))?( any| the)? "
+        r"i (don't want|don't need|hate|don't like|can't stand|dislike)( it)?( when you (use|add|write"
+        r"|make))?( any| the)? "
         rf"<order=([\w-]+ ){{0,2}}({_BANNED})( in .+)?>",
         "{who} does not want {order}.",
         "wants:{order_head}",
@@ -208,7 +244,8 @@ REQUESTS = (
         across=True,
     ),
     rule(
-        rf"{_PLEASE}(write|give|show|list|quote|put|state|use|format|display)( me)? <order=(all )?({_QUANTITIES}) (as|in) .+>",
+        rf"{_PLEASE}(write|give|show|list|quote|put|state|use|format|display)( me)? <order=(all "
+        rf")?({_QUANTITIES}) (as|in) .+>",
         "{who} wants {order}.",
         "wants:{order_head}",
     ),

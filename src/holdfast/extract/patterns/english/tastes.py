@@ -61,7 +61,8 @@ _SETTLED = (
         r"i've always (loved|liked|enjoyed) <thing>", "{who} likes {thing}.", "likes:{thing}", Since.ALWAYS, Needs.WHOLE
     ),
     rule(
-        r"i'm (a (big |huge |massive |total |real |lifelong )?fan of|into|fond of|crazy about|obsessed with|passionate about"
+        r"i'm (a (big |huge |massive |total |real |lifelong )?fan of|into|fond of|crazy about|obsessed with"
+        r"|passionate about"
         r"|mad about|big on) <thing>",
         "{who} likes {thing}.",
         "likes:{thing}",
@@ -95,7 +96,8 @@ _SETTLED = (
         Since.ALWAYS,
     ),
     rule(
-        r"i'm (more of )?<word=an? (big |huge |avid |keen )?[\w-]+ (person|lover|drinker|eater|enthusiast|fanatic|nerd|geek|addict|buff|hater|girl|guy)>( .*)?",
+        r"i'm (more of )?<word=an? (big |huge |avid |keen )?[\w-]+ (person|lover|drinker|eater|enthusiast"
+        r"|fanatic|nerd|geek|addict|buff|hater|girl|guy)>( .*)?",
         "{who} is {word}.",
         "is:{word}",
         Since.ALWAYS,
@@ -116,7 +118,8 @@ _SETTLED = (
         Needs.WHOLE,
     ),
     rule(
-        r"i (can't get enough of|have a soft spot for|have a thing for|can't live without|can't resist|live for|swear by)"
+        r"i (can't get enough of|have a soft spot for|have a thing for|can't live without|can't resist|live "
+        r"for|swear by)"
         r" <thing>",
         "{who} likes {thing}.",
         "likes:{thing}",
@@ -124,7 +127,8 @@ _SETTLED = (
         Needs.WHOLE,
     ),
     rule(
-        r"i'm (a |an )?(total |absolute |big )?(sucker for|nut about|nuts about|partial to|addicted to|mad about) <thing>",
+        r"i'm (a |an )?(total |absolute |big )?(sucker for|nut about|nuts about|partial to|addicted to|mad "
+        r"about) <thing>",
         "{who} likes {thing}.",
         "likes:{thing}",
         Since.ALWAYS,

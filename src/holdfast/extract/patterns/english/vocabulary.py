@@ -4,13 +4,15 @@ from __future__ import annotations
 
 # One person may have many of these, so the name is part of the slot.
 MANY_RELATIVES = (
-    "twin brother|twin sister|half-brother|half-sister|sister|brother|son|daughter|friend|best friend|cousin|aunt|uncle|niece|nephew|colleague"
+    "twin brother|twin sister|half-brother|half-sister|sister|brother|son|daughter|friend|best friend"
+    "|cousin|aunt|uncle|niece|nephew|colleague"
     "|coworker|co-worker|neighbor|neighbour|roommate|flatmate|housemate|classmate|teammate|grandson|granddaughter"
     "|child|kid|baby|toddler|grandchild|student|stepson|stepdaughter|stepbrother|stepsister|sister-in-law"
     "|brother-in-law|son-in-law|daughter-in-law|godson|goddaughter|godchild"
 )
 ONE_RELATIVE = (
-    "ex-husband|ex-wife|ex-boyfriend|ex-girlfriend|mother|mom|mum|mama|father|dad|boss|manager|grandmother|grandma|granny|gran|grandfather|grandpa|granddad|therapist"
+    "ex-husband|ex-wife|ex-boyfriend|ex-girlfriend|mother|mom|mum|mama|father|dad|boss|manager"
+    "|grandmother|grandma|granny|gran|grandfather|grandpa|granddad|therapist"
     "|dentist|doctor|mother-in-law|father-in-law|stepmother|stepfather|stepmom|stepdad|landlord|landlady|supervisor"
     "|coach|team lead|godmother|godfather"
 )
@@ -53,7 +55,10 @@ WHICH = (
     r"(?:(?:older|younger|little|big|elder|eldest|oldest|youngest|middle|second|first|only|lovely|dear|dearest"
     r"|new|old|late|baby|foster|adopted|rescue|beloved|sweet)[ -]){0,2}"
 )
-COUNTS = "a|an|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|several|a couple of|a few|over \\d+|about \\d+|\\d{1,2}"
+COUNTS = (
+    "a|an|one|two|three|four|five|six|seven|eight|nine|ten|twelve|some|several|a couple of|a few|over "
+    "\\d+|about \\d+|\\d{1,2}"
+)
 
 PROFESSIONS = (
     "nurse|doctor|teacher|engineer|lawyer|attorney|judge|programmer|developer|coder|architect|designer|accountant"
@@ -114,7 +119,8 @@ ILLNESSES = (
     r"|(?:\w+ ){0,2}(?:disease|syndrome|disorder|condition|intolerance)"
 )
 BODY = (
-    "arm|leg|wrist|ankle|foot|toe|finger|thumb|hand|elbow|knee|shoulder|hip|rib|ribs|collarbone|nose|jaw|back|neck|tooth"
+    "arm|leg|wrist|ankle|foot|toe|finger|thumb|hand|elbow|knee|shoulder|hip|rib|ribs|collarbone|nose|jaw"
+    "|back|neck|tooth"
     "|spine|skull|pelvis|achilles|acl|hamstring|knees|feet|eyes|eyesight|hearing|heart|lungs|stomach|skin|ears"
 )
 STATES_OF_HEALTH = (
@@ -174,6 +180,7 @@ FREQUENCY = (
     rf"|afternoon))?|on (?:{WEEKDAYS})days(?:(?:,| and) (?:{WEEKDAYS})days)*|on weekends|at weekends|on weekdays"
     rf"|at the weekend|(?:once|twice|three times|four times|five times|several times|a few times) (?:a|per|every) "
     rf"(?:day|week|month|year)|daily|weekly|monthly|most (?:days|mornings|evenings|nights|weekends|weeks)"
-    rf"|in the (?:mornings?|evenings?|afternoons?)|at night|all year round|on a daily basis|before (?:work|breakfast|bed)"
+    r"|in the (?:mornings?|evenings?|afternoons?)|at night|all year round|on a daily basis|before (?:work"
+    r"|breakfast|bed)"
     rf"|after (?:work|dinner|lunch)|(?:{WEEKDAYS})day (?:mornings|evenings|nights|afternoons)"
 )

@@ -6,7 +6,10 @@ from holdfast.extract.patterns.english.vocabulary import BUSINESSES, NOT_PROFESS
 from holdfast.extract.patterns.rules import Needs, rule
 
 _A_PROFESSION = rf"<verbatim=an? ((?!(?:{NOT_PROFESSIONAL})\b)[\w'-]+ ){{0,3}}({PROFESSIONS})>"
-_AFTER = r"( (at(?! heart)|of|in|and|from|by|who|with|now|working|based|there|here|since|for|but|so|because|myself|again)\b.*)?"
+_AFTER = (
+    r"( (at(?! heart)|of|in|and|from|by|who|with|now|working|based|there|here|since|for|but|so|because"
+    r"|myself|again)\b.*)?"
+)
 _ROLES = (
     "head|director|ceo|cto|cfo|coo|vp|vice president|chief|manager|founder|co-founder|president|chair|coordinator"
     "|partner|owner|team lead|lead|principal|captain|secretary|treasurer|dean|editor|leader"
@@ -71,7 +74,8 @@ _EMPLOYER = (
     rule(r"i'm now (working )?(at|with|for) <organization>", "{who} works at {organization}.", "works_at"),
     rule(r"i'm (working )?(at|with|for) <organization> now", "{who} works at {organization}.", "works_at"),
     rule(
-        r"(i've been at|i've worked at|i've worked for|i've been working at|i've been working for|i've been with) <employer>(?= for |$)( for .+)?",
+        r"(i've been at|i've worked at|i've worked for|i've been working at|i've been working for|i've been "
+        r"with) <employer>(?= for |$)( for .+)?",
         "{who} works at {employer}{when}.",
         "works_at",
     ),
@@ -79,7 +83,8 @@ _EMPLOYER = (
     rule(r"(i work|i'm working) in <place>", "{who} works in {place}.", "works_in", needs=Needs.WHOLE),
     rule(r"(i work|i'm working) in <work>", "{who} works in {work}.", "occupation", needs=Needs.WHOLE),
     rule(
-        rf"i ({_START}) (working |work |a job |a new job |my new job |a new position )?(at|with|for) <employer>( as <work>)?",
+        rf"i ({_START}) (working |work |a job |a new job |my new job |a new position )?(at|with|for) "
+        r"<employer>( as <work>)?",
         "{who} started at {employer}{when}.",
         "works_at",
         replaces=True,

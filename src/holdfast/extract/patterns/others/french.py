@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of, words
 
 _KIN = (
     "sœur|soeur|frère|fils|fille|mère|père|maman|papa|cousine?|tante|oncle|grand-mère|grand-père|neveu|nièce"
@@ -10,11 +10,16 @@ _KIN = (
 )
 _PARTNER = "femme|mari|compagn(e|on)|copine?|petite? amie?|fiancée?|conjointe?"
 _PETS = "chienn?e?|chiot|chat|chatte|chaton|lapine?|perroquet|cheval|jument|hamster|tortue|poisson|oiseau|canari|poney"
-_MANY = "enfants|fils|filles|sœurs|soeurs|frères|chiens|chats|poules|lapins|poissons|neveux|nièces|petits-enfants|jumeaux|jumelles"
+_MANY = (
+    "enfants|fils|filles|sœurs|soeurs|frères|chiens|chats|poules|lapins|poissons|neveux|nièces"
+    "|petits-enfants|jumeaux|jumelles"
+)
 _COUNT = "une?|deux|trois|quatre|cinq|six"
 _JOBS = (
-    r"\w+(iste|ologue|graphe|ienn?e?|trice|ier|ière|euse|eur)|médecin|professeure?|prof|avocate?|architecte|enseignante?|étudiante?|écrivaine?"
-    r"|vétérinaire|comptable|pompier|journaliste|boulanger|boulangère|cadre|policier|notaire|sage-femme|pilote|secrétaire|retraitée?"
+    r"\w+(iste|ologue|graphe|ienn?e?|trice|ier|ière|euse|eur)|médecin|professeure?|prof|avocate?"
+    r"|architecte|enseignante?|étudiante?|écrivaine?"
+    r"|vétérinaire|comptable|pompier|journaliste|boulanger|boulangère|cadre|policier|notaire|sage-femme"
+    r"|pilote|secrétaire|retraitée?"
 )
 _THINGS = "voiture|moto|vélo|piano|guitare|maison|appartement|bateau|potager|jardin|scooter|violon|(?-i:[A-Z])\\w+"
 _NO = "(je n'|je ne |j'n'|je )"
@@ -82,33 +87,38 @@ FRENCH = Language(
             "{word}:{capital_name}",
         ),
         (
-            rf"(mon|ma|mes) <word={_KIN}|{_PARTNER}|parents> <words=(est|vit|habite|travaille|étudie|joue|parle|vivent|habitent|travaillent) .+>",
+            rf"(mon|ma|mes) <word={_KIN}|{_PARTNER}|parents> <words=(est|vit|habite|travaille|étudie|joue|parle"
+            r"|vivent|habitent|travaillent) .+>",
             "De {who}, {word} {words}.",
             "{word}/{words}",
         ),
         (
-            rf"(j'ai|nous avons|on a) <words=({_COUNT}) ((petite?|grande?|vieux|vieille) )?({_KIN}|{_PETS}|{_MANY})\b.*>",
+            rf"(j'ai|nous avons|on a) <words=({_COUNT}) ((petite?|grande?|vieux|vieille) )?({_KIN}|{_PETS}"
+            rf"|{_MANY})\b.*>",
             "{who} a {words}.",
             "has:{words}",
         ),
         (
-            rf"(je n'ai|nous n'avons|j'ai) pas <words=(d'|de )(enfants?|frères?.*|animaux|voiture|permis|chien|chat)>",
+            r"(je n'ai|nous n'avons|j'ai) pas <words=(d'|de )(enfants?|frères?.*|animaux|voiture|permis|chien|chat)>",
             "{who} n'a pas {words}.",
             "has:{words}",
         ),
         (
-            r"je suis <word=mariée?|divorcée?|célibataire|veuve|veuf|enceinte|fiancée?|pacsée?|séparée?>( (avec|à) <words>)?",
+            r"je suis <word=mariée?|divorcée?|célibataire|veuve|veuf|enceinte|fiancée?|pacsée?|séparée?>( (avec"
+            r"|à) <words>)?",
             "{who} est {word} {words}.",
             "marital",
         ),
         (
-            rf"(j'ai|je conduis|j'ai acheté|je viens d'acheter|on a) <words=une? ((nouvelle|nouveau|vieille|vieux|petite?) )?({_THINGS})\b.*>",
+            r"(j'ai|je conduis|j'ai acheté|je viens d'acheter|on a) <words=une? ((nouvelle|nouveau|vieille|vieux"
+            rf"|petite?) )?({_THINGS})\b.*>",
             "{who} a {words}.",
             "has:{words}",
         ),
         (r"j'ai vendu (mon|ma|le|la) <ended>", "{who} a vendu {ended}.", "has:{ended}"),
         (
-            r"je suis (devenue? )?<word=végétarienn?e?|végane?|vegan|vegane|diabétique|gauch[eè]re?|gaucher|intolérante? au (lactose|gluten)|cœliaque>",
+            r"je suis (devenue? )?<word=végétarienn?e?|végane?|vegan|vegane|diabétique|gauch[eè]re?|gaucher"
+            r"|intolérante? au (lactose|gluten)|cœliaque>",
             "{who} est {word}.",
             "diet",
         ),
@@ -116,7 +126,8 @@ FRENCH = Language(
         (rf"{_NO}(mange|bois) (pas|plus|jamais) <words>", "{who} ne consomme pas {words}.", "eats:{words}"),
         (rf"{_NO}fume (pas|plus)|j'ai arrêté de fumer", "{who} ne fume pas.", "habit:smoking"),
         (
-            r"j'ai <words=de l'asthme|du diabète|des migraines|de l'arthrose|une hernie.*>|je souffre (de|d') ?<words1>",
+            r"j'ai <words=de l'asthme|du diabète|des migraines|de l'arthrose|une hernie.*>|je souffre (de|d') "
+            r"?<words1>",
             "{who}: santé, {words}{words1}.",
             "health:{words}{words1}",
         ),
@@ -133,7 +144,8 @@ FRENCH = Language(
         (r"je préfère (?!que|ne)<words>", "{who} préfère {words}.", "prefers:{words}"),
         (r"(mon|ma) <kind1=\w+> préférée? est <words>", "{kind1}: {who} préfère {words}.", "favourite:{kind1}"),
         (
-            r"(s'il te plaît,? )?(réponds|répondez|réponds-moi|parle-moi|écris-moi) <words=(toujours )?en .+>( s'il te plaît)?",
+            r"(s'il te plaît,? )?(réponds|répondez|réponds-moi|parle-moi|écris-moi) <words=(toujours )?en .+>( "
+            r"s'il te plaît)?",
             "{who} veut des réponses {words}.",
             "wants:language",
         ),

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of, words
 
 _KIN = (
-    "schwester|bruder|sohn|tochter|mutter|vater|mama|papa|oma|opa|großmutter|großvater|cousine?|tante|onkel|neffe|nichte"
-    "|schwägerin|schwager|schwiegermutter|schwiegervater|chefin?|beste freundin|bester freund|nachbarin?|kollegin?|kollege|enkelin?"
+    "schwester|bruder|sohn|tochter|mutter|vater|mama|papa|oma|opa|großmutter|großvater|cousine?|tante"
+    "|onkel|neffe|nichte"
+    "|schwägerin|schwager|schwiegermutter|schwiegervater|chefin?|beste freundin|bester freund|nachbarin?"
+    "|kollegin?|kollege|enkelin?"
 )
 _PARTNER = "frau|mann|freundin|freund|partnerin?|verlobter?"
-_PETS = "hund|hündin|welpe|katze|kater|kätzchen|kaninchen|papagei|pferd|hamster|schildkröte|fisch|wellensittich|meerschweinchen|huhn"
-_MANY = "kinder|söhne|töchter|schwestern|brüder|geschwister|hunde|katzen|hühner|kaninchen|fische|pferde|neffen|nichten|enkel|zwillinge"
+_PETS = (
+    "hund|hündin|welpe|katze|kater|kätzchen|kaninchen|papagei|pferd|hamster|schildkröte|fisch"
+    "|wellensittich|meerschweinchen|huhn"
+)
+_MANY = (
+    "kinder|söhne|töchter|schwestern|brüder|geschwister|hunde|katzen|hühner|kaninchen|fische|pferde"
+    "|neffen|nichten|enkel|zwillinge"
+)
 _COUNT = "einen?|eine|ein|zwei|drei|vier|fünf|sechs|keine?"
 _MY = "(mein|meine|unser|unsere)"
 _JOBS = (
-    r"(?-i:[A-ZÄÖÜ])\w+(lehrer|ärztin|arzt|pfleger|schwester|meister|ingenieur|techniker|entwickler|verkäufer|berater|fahrer|bauer|zeichner|wärter)(in)?"
-    r"|lehrer(in)?|arzt|ärztin|(kranken)?pfleger(in)?|krankenschwester|ingenieur(in)?|bäcker(in)?|koch|köchin|anwalt|anwältin|architekt(in)?"
-    r"|programmierer(in)?|informatiker(in)?|verkäufer(in)?|student(in)?|journalist(in)?|polizist(in)?|erzieher(in)?|handwerker(in)?|tischler(in)?"
-    r"|friseur(in)?|mechaniker(in)?|elektriker(in)?|übersetzer(in)?|buchhalter(in)?|designer(in)?|musiker(in)?|hebamme|pilot(in)?|rentner(in)?"
-    r"|tierarzt|tierärztin|psycholog(e|in)|biolog(e|in)|therapeut(in)?|schriftsteller(in)?|kellner(in)?|gärtner(in)?|beamter|beamtin|maurer(in)?"
+    r"(?-i:[A-ZÄÖÜ])\w+(lehrer|ärztin|arzt|pfleger|schwester|meister|ingenieur|techniker|entwickler"
+    r"|verkäufer|berater|fahrer|bauer|zeichner|wärter)(in)?"
+    r"|lehrer(in)?|arzt|ärztin|(kranken)?pfleger(in)?|krankenschwester|ingenieur(in)?|bäcker(in)?|koch"
+    r"|köchin|anwalt|anwältin|architekt(in)?"
+    r"|programmierer(in)?|informatiker(in)?|verkäufer(in)?|student(in)?|journalist(in)?|polizist(in)?"
+    r"|erzieher(in)?|handwerker(in)?|tischler(in)?"
+    r"|friseur(in)?|mechaniker(in)?|elektriker(in)?|übersetzer(in)?|buchhalter(in)?|designer(in)?"
+    r"|musiker(in)?|hebamme|pilot(in)?|rentner(in)?"
+    r"|tierarzt|tierärztin|psycholog(e|in)|biolog(e|in)|therapeut(in)?|schriftsteller(in)?|kellner(in)?"
+    r"|gärtner(in)?|beamter|beamtin|maurer(in)?"
 )
-_THINGS = r"auto|wagen|motorrad|fahrrad|rad|e-bike|klavier|gitarre|haus|wohnung|boot|garten|schrebergarten|kamera|roller|geige|(?-i:[A-Z])\w+"
+_THINGS = (
+    r"auto|wagen|motorrad|fahrrad|rad|e-bike|klavier|gitarre|haus|wohnung|boot|garten|schrebergarten"
+    r"|kamera|roller|geige|(?-i:[A-Z])\w+"
+)
 _NOW = "(jetzt |zurzeit |gerade |inzwischen |seit \\w+ |seit \\w+ \\w+ )?"
 
 GERMAN = Language(
@@ -38,7 +54,7 @@ GERMAN = Language(
         (r"ich (hasse|mag kein(e|en)?) <taste>", "{who} mag kein {taste}.", "likes:{taste}"),
         (rf"ich arbeite {_NOW}<words=(bei|für|in der|im|an der|beim) .+>", "{who} arbeitet {words}.", "works_at"),
         (
-            rf"(seit .+|jetzt|nun|inzwischen) arbeite ich <words=(bei|für|in|im|an|beim|als) .+>",
+            r"(seit .+|jetzt|nun|inzwischen) arbeite ich <words=(bei|für|in|im|an|beim|als) .+>",
             "{who} arbeitet {words}.",
             "works_at",
         ),
@@ -57,7 +73,8 @@ GERMAN = Language(
         ),
         (r"ich habe (bei|beim) <words> angefangen", "{who} arbeitet bei {words}.", "works_at"),
         (
-            rf"ich bin {_NOW}<word=in rente|arbeitslos|selbstständig|selbständig|in elternzeit|pensioniert|freiberuflich|schwanger>",
+            rf"ich bin {_NOW}<word=in rente|arbeitslos|selbstständig|selbständig|in elternzeit|pensioniert"
+            r"|freiberuflich|schwanger>",
             "{who} ist {word}.",
             "occupation",
         ),
@@ -87,17 +104,20 @@ GERMAN = Language(
         (r"ich bin <number=\d{1,3}>( jahre alt)?", "{who} ist {number} Jahre alt.", "age"),
         (rf"{_MY} <word={_PARTNER}> heißt <capital_name>", "{capital_name} ist {word} von {who}.", "partner"),
         (
-            rf"{_MY} <word=((kleine|große|ältere|jüngere|kleiner|großer|älterer|jüngerer) )?({_KIN}|{_PETS})> heißt <capital_name>",
+            rf"{_MY} <word=((kleine|große|ältere|jüngere|kleiner|großer|älterer|jüngerer) )?({_KIN}|{_PETS})> "
+            r"heißt <capital_name>",
             "{capital_name} ist {word} von {who}.",
             "{word}:{capital_name}",
         ),
         (
-            rf"{_MY} <word={_KIN}|{_PARTNER}|eltern|kinder> <words=(ist|wohnt|lebt|arbeitet|studiert|spielt|spricht|wohnen|leben|arbeiten|sind) .+>",
+            rf"{_MY} <word={_KIN}|{_PARTNER}|eltern|kinder> <words=(ist|wohnt|lebt|arbeitet|studiert|spielt|spricht"
+            r"|wohnen|leben|arbeiten|sind) .+>",
             "Von {who}: {word} {words}.",
             "{word}/{words}",
         ),
         (
-            rf"(ich habe|wir haben) <words=({_COUNT}) ((kleine|große|ältere|jüngere|alte)[nrs]? )?({_KIN}|{_PETS}|{_MANY}|haustiere)\b.*>",
+            rf"(ich habe|wir haben) <words=({_COUNT}) ((kleine|große|ältere|jüngere|alte)[nrs]? )?({_KIN}|{_PETS}"
+            rf"|{_MANY}|haustiere)\b.*>",
             "{who} hat {words}.",
             "has:{words}",
         ),
@@ -107,16 +127,16 @@ GERMAN = Language(
             "marital",
         ),
         (
-            rf"(ich habe|wir haben|ich besitze) <words=({_COUNT}) ((neue|alte|rote|blaue|kleine)[nrs]? )?({_THINGS})\b.*>",
+            rf"(ich habe|wir haben|ich besitze) <words=({_COUNT}) ((neue|alte|rote|blaue|kleine)[nrs]? "
+            rf")?({_THINGS})\b.*>",
             "{who} hat {words}.",
             "has:{words}",
         ),
         (r"(ich fahre|ich besitze) <words=(einen?|eine|ein) .+>", "{who} fährt {words}.", "drives"),
         (r"ich habe (mein|meine|meinen|das|den|die) <ended> verkauft", "{who} hat {ended} verkauft.", "has:{ended}"),
         (
-            r"ich bin {_NOW}?<word=vegetarier(in)?|veganer(in)?|vegan|vegetarisch|diabetiker(in)?|linkshänder(in)?|laktoseintolerant>".replace(
-                "{_NOW}?", "(jetzt |seit .+ )?"
-            ),
+            r"ich bin {_NOW}?<word=vegetarier(in)?|veganer(in)?|vegan|vegetarisch|diabetiker(in)?|linkshänder(in)?"
+            r"|laktoseintolerant>".replace("{_NOW}?", "(jetzt |seit .+ )?"),
             "{who} ist {word}.",
             "diet",
         ),
@@ -129,7 +149,8 @@ GERMAN = Language(
         (r"ich (esse|trinke) (kein|keine|keinen) <words>( mehr)?", "{who} nimmt kein {words} zu sich.", "eats:{words}"),
         (r"ich rauche nicht( mehr)?|ich habe mit dem rauchen aufgehört", "{who} raucht nicht.", "habit:smoking"),
         (
-            r"ich habe <words=asthma|diabetes|migräne|rheuma|bluthochdruck|heuschnupfen|arthrose|adhs|zöliakie|epilepsie>",
+            r"ich habe <words=asthma|diabetes|migräne|rheuma|bluthochdruck|heuschnupfen|arthrose|adhs|zöliakie"
+            r"|epilepsie>",
             "{who} hat {words}.",
             "health:{words}",
         ),
@@ -140,7 +161,8 @@ GERMAN = Language(
         (r"ich spiele <words>", "{who} spielt {words}.", "plays:{words}"),
         (r"ich sammle <words>", "{who} sammelt {words}.", "collects:{words}"),
         (
-            r"ich (gehe|jogge|schwimme|laufe|mache|turne) <words=(jeden|jede|montags|dienstags|mittwochs|donnerstags|freitags|samstags|sonntags|täglich|einmal|zweimal)\b.*>",
+            r"ich (gehe|jogge|schwimme|laufe|mache|turne) <words=(jeden|jede|montags|dienstags|mittwochs"
+            r"|donnerstags|freitags|samstags|sonntags|täglich|einmal|zweimal)\b.*>",
             "{who} hat die Gewohnheit: {words}.",
             "routine:{words}",
         ),
@@ -152,12 +174,14 @@ GERMAN = Language(
             "favourite:{kind1}",
         ),
         (
-            r"(bitte )?(antworte|antworten sie|schreib|schreibe|sprich) (mir |mit mir )?(bitte )?<words=(bitte |immer |nur )*(auf|in) .+>( bitte)?",
+            r"(bitte )?(antworte|antworten sie|schreib|schreibe|sprich) (mir |mit mir )?(bitte )?<words=(bitte "
+            r"|immer |nur )*(auf|in) .+>( bitte)?",
             "{who} möchte Antworten {words}.",
             "wants:language",
         ),
         (
-            r"(bitte )?(antworte|schreib|fass dich|halte dich) (mir )?(bitte )?(immer )?<words=kurz|knapp|ausführlich|in stichpunkten>",
+            r"(bitte )?(antworte|schreib|fass dich|halte dich) (mir )?(bitte )?(immer )?<words=kurz|knapp"
+            r"|ausführlich|in stichpunkten>",
             "{who} möchte Antworten {words}.",
             "wants:length",
         ),
@@ -168,7 +192,8 @@ GERMAN = Language(
         ),
         (r"(bitte )?<word=duze|sieze|duz|siez> mich( bitte)?", "{who}: Anrede, {word}.", "wants:address"),
         (
-            r"(bitte )?(verwende |benutze |nutze )?(keine|nie) <words=emojis|smileys|fachwörter|aufzählungen>( bitte| mehr)?",
+            r"(bitte )?(verwende |benutze |nutze )?(keine|nie) <words=emojis|smileys|fachwörter|aufzählungen>( "
+            r"bitte| mehr)?",
             "{who} möchte keine {words}.",
             "wants:{words}",
         ),

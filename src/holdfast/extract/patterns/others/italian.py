@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of, words
 
-_KIN = "sorella|fratello|figli[oa]|madre|padre|mamma|papà|cugin[oa]|zi[oa]|nonn[oa]|nipote|cognat[oa]|suocer[oa]|capo|amic[oa]|vicin[oa]"
+_KIN = (
+    "sorella|fratello|figli[oa]|madre|padre|mamma|papà|cugin[oa]|zi[oa]|nonn[oa]|nipote|cognat[oa]"
+    "|suocer[oa]|capo|amic[oa]|vicin[oa]"
+)
 _PARTNER = "moglie|marito|ragazz[oa]|fidanzat[oa]|compagn[oa]"
-_PETS = "cane|cagn[oa]|cagnolin[oa]|gatt[oa]|gattin[oa]|coniglio|pappagallo|cavallo|criceto|tartaruga|pesce|uccellino|canarino"
+_PETS = (
+    "cane|cagn[oa]|cagnolin[oa]|gatt[oa]|gattin[oa]|coniglio|pappagallo|cavallo|criceto|tartaruga|pesce"
+    "|uccellino|canarino"
+)
 _MANY = "figli[e]?|sorelle|fratelli|cani|gatti|galline|conigli|pesci|nipoti|gemelli|cugini"
 _COUNT = "uno?|una|un'|due|tre|quattro|cinque|sei"
 _JOBS = (
@@ -15,7 +21,10 @@ _JOBS = (
     r"|scrittore|veterinari[oa]|poliziott[oa]|pompiere|traduttore|meccanico|pilota|segretari[oa]|commess[oa]"
     r"|operai[oa]|idraulico|impiegat[oa]|pensionat[oa]|ostetrica"
 )
-_THINGS = "macchina|auto|moto|bici|bicicletta|pianoforte|chitarra|casa|appartamento|barca|orto|giardino|vespa|violino|(?-i:[A-Z])\\w+"
+_THINGS = (
+    "macchina|auto|moto|bici|bicicletta|pianoforte|chitarra|casa|appartamento|barca|orto|giardino|vespa"
+    "|violino|(?-i:[A-Z])\\w+"
+)
 
 ITALIAN = Language(
     "L'utente",
@@ -25,7 +34,8 @@ ITALIAN = Language(
         "imparo scrivimi faccio colleziono niente compio"
     ),
     compile_pattern(
-        r"\b(?:se|magari|forse|ha detto|dice|dicono|disse|crede|pensa|immagina|come se|vorrei|piacerebbe|prima|nemmeno)\b"
+        r"\b(?:se|magari|forse|ha detto|dice|dicono|disse|crede|pensa|immagina|come se|vorrei|piacerebbe|prima"
+        r"|nemmeno)\b"
     ),
     rules_of(
         (r"(mi chiamo|il mio nome è) <capital_name>", "{who} si chiama {capital_name}.", "name"),
@@ -77,7 +87,8 @@ ITALIAN = Language(
             "partner",
         ),
         (
-            rf"(mia|mio|la mia|il mio|la nostra|il nostro) <word={_KIN}|{_PETS}>( maggiore| minore)? si chiama <capital_name>",
+            rf"(mia|mio|la mia|il mio|la nostra|il nostro) <word={_KIN}|{_PETS}>( maggiore| minore)? si chiama "
+            r"<capital_name>",
             "{capital_name}: {word} di {who}.",
             "{word}:{capital_name}",
         ),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of, words
 
-_KIN = "irmã|irmão|filh[oa]|mãe|pai|prim[oa]|ti[oa]|avó|avô|sobrinh[oa]|net[oa]|cunhad[oa]|sogr[oa]|chefe|amig[oa]|vizinh[oa]"
+_KIN = (
+    "irmã|irmão|filh[oa]|mãe|pai|prim[oa]|ti[oa]|avó|avô|sobrinh[oa]|net[oa]|cunhad[oa]|sogr[oa]|chefe"
+    "|amig[oa]|vizinh[oa]"
+)
 _PARTNER = "espos[oa]|marido|mulher|namorad[oa]|noiv[oa]|companheir[oa]"
 _PETS = "c[ãa]o|cachorr[oa]|cadela|gat[oa]|gatinh[oa]|coelh[oa]|papagaio|cavalo|hamster|tartaruga|peixe|pássaro|canário"
 _MANY = "filh[oa]s|irmãs|irmãos|cães|cachorros|gat[oa]s|galinhas|coelhos|peixes|sobrinh[oa]s|net[oa]s|gémeos|gêmeos"
@@ -14,7 +17,10 @@ _JOBS = (
     r"|estudante|ator|atriz|escritora?|veterinári[oa]|polícia|bombeir[oa]|tradutora?|vendedora?|mecânic[oa]|piloto"
     r"|comissári[oa]|secretári[oa]|contabilista|contadora?|cozinheir[oa]|autónom[oa]|aposentad[oa]|reformad[oa]"
 )
-_THINGS = "carro|mota|moto|bicicleta|piano|guitarra|violão|casa|apartamento|barco|câmara|horta|jardim|portátil|(?-i:[A-Z])\\w+"
+_THINGS = (
+    "carro|mota|moto|bicicleta|piano|guitarra|violão|casa|apartamento|barco|câmara|horta|jardim|portátil"
+    "|(?-i:[A-Z])\\w+"
+)
 _FROM = "(em|no|na|nos|nas|para o|para a|para)"
 
 PORTUGUESE = Language(
@@ -64,12 +70,14 @@ PORTUGUESE = Language(
             "partner",
         ),
         (
-            rf"(o meu|a minha|meu|minha) <word={_KIN}|{_PETS}>( mais velh[oa]| mais nov[oa])? (chama-se|se chama) <capital_name>",
+            rf"(o meu|a minha|meu|minha) <word={_KIN}|{_PETS}>( mais velh[oa]| mais nov[oa])? (chama-se|se chama) "
+            r"<capital_name>",
             "{capital_name} é {word} de {who}.",
             "{word}:{capital_name}",
         ),
         (
-            rf"(o meu|a minha|meu|minha) <word={_KIN}|{_PARTNER}> <words=(é|mora|vive|trabalha|estuda|joga|fala|tem) .+>",
+            rf"(o meu|a minha|meu|minha) <word={_KIN}|{_PARTNER}> <words=(é|mora|vive|trabalha|estuda|joga|fala"
+            r"|tem) .+>",
             "De {who}, {word} {words}.",
             "{word}/{words}",
         ),
@@ -109,7 +117,8 @@ PORTUGUESE = Language(
         (r"(eu )?(estudo|estou a estudar|estou estudando) <words>", "{who} estuda {words}.", "studies"),
         (r"(eu )?toco <words>", "{who} toca {words}.", "plays:{words}"),
         (
-            r"(eu )?(jogo|pratico|faço) <words=(à |ao )?(futebol|ténis|tênis|xadrez|basquete|padel|yoga|ioga|natação|golfe|judo)\b.*>",
+            r"(eu )?(jogo|pratico|faço) <words=(à |ao )?(futebol|ténis|tênis|xadrez|basquete|padel|yoga|ioga"
+            r"|natação|golfe|judo)\b.*>",
             "{who} pratica {words}.",
             "plays:{words}",
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.extract.patterns.rules import Language, compile_pattern, words, rules_of
+from holdfast.extract.patterns.rules import Language, compile_pattern, rules_of, words
 
 _KIN = (
     "(herman|hij|prim|tí|abuel|sobrin|niet|cuñad|suegr|amig|vecin)[oa]|madre|padre|mamá|papá|jef[ea]|mejor amig[oa]"
@@ -105,7 +105,8 @@ SPANISH = Language(
             "has:{words}",
         ),
         (
-            r"(ahora )?(estoy|soy) <word=casad[oa]|divorciad[oa]|solter[oa]|viud[oa]|embarazada|separad[oa]>( con <words>)?",
+            r"(ahora )?(estoy|soy) <word=casad[oa]|divorciad[oa]|solter[oa]|viud[oa]|embarazada|separad[oa]>( con "
+            r"<words>)?",
             "{who} está {word} {words}.",
             "marital",
         ),
@@ -137,7 +138,8 @@ SPANISH = Language(
         (r"(estudio|estoy estudiando) <words>", "{who} estudia {words}.", "studies"),
         (r"toco <words=(el|la|los) .+>", "{who} toca {words}.", "plays:{words}"),
         (
-            r"(juego|practico|hago) <words=(a |al )?(fútbol|tenis|ajedrez|baloncesto|pádel|yoga|natación|golf|judo)\b.*>",
+            r"(juego|practico|hago) <words=(a |al )?(fútbol|tenis|ajedrez|baloncesto|pádel|yoga|natación|golf"
+            r"|judo)\b.*>",
             "{who} practica {words}.",
             "plays:{words}",
         ),
@@ -150,7 +152,8 @@ SPANISH = Language(
         ),
         # requests
         (
-            r"(por favor,? )?(responde|contesta|respóndeme|contéstame|háblame|escríbeme|habla) <words=(siempre )?en .+>",
+            r"(por favor,? )?(responde|contesta|respóndeme|contéstame|háblame|escríbeme|habla) <words=(siempre "
+            r")?en .+>",
             "{who} quiere respuestas {words}.",
             "wants:language",
         ),
@@ -167,7 +170,8 @@ SPANISH = Language(
         (r"(por favor,? )?trátame de <word=tú|usted|vos>", "{who} quiere trato de {word}.", "wants:address"),
         # plans
         (
-            rf"mi <word=vuelo|boda|examen|cita|entrevista|operación|cirugía|viaje|mudanza> (es|será|sale) <words=(el|en) .*(\d|{_MONTH}).*>",
+            r"mi <word=vuelo|boda|examen|cita|entrevista|operación|cirugía|viaje|mudanza> (es|será|sale) "
+            rf"<words=(el|en) .*(\d|{_MONTH}).*>",
             "El plan de {who}: {word} {words}.",
             "occasion:{word}",
         ),
