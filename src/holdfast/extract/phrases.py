@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from holdfast.extract import values
 from holdfast.extract.dates import MONTHS, WEEKDAYS
@@ -50,9 +49,9 @@ _POINTED_AT = words(
     " database branch commit bug issue ticket tab window screen user prompt sentence word words option options example"
     " dishes video song part rest whole end beginning time moment phone"
 )
-_COUNTED = words("floor year grade trimester semester day week month")
+_COUNTED = words("floor year grade trimester semester")
 _NOT_HELD = words(
-    "question questions problem problems issue issues idea ideas feeling bug error headache cold fever hangover minute"
+    "question questions no point minutes hours seconds tabs users servers problem problems issue issues idea ideas feeling bug error headache cold fever hangover minute"
     " moment second look chat talk word point lot bit few break blast go plan plans meeting deadline call crush choice"
     " doubt reason chance hunch request favour favor dream nightmare rough long hard good bad great nice terrible busy"
     " day week time week's way hard-on right mind thing things stuff clue coffee beer drink sandwich pizza snack lunch"
@@ -101,7 +100,7 @@ def _rest(raw: str, cuts: frozenset[str], refused: frozenset[str]) -> str | None
     folded_tokens = [token.casefold().strip(",.") for token in tokens if token != "May"]
     if not 0 < len(tokens) <= MAX_WORDS or not refused.isdisjoint(folded_tokens):
         return None
-    if _points_outside(folded_tokens) and _COUNTED.isdisjoint(folded_tokens):
+    if _points_outside(folded_tokens):
         return None
     if folded_tokens[-1:] and folded_tokens[-1] in ("one", "ones", "thing"):
         return None
@@ -111,7 +110,10 @@ def _rest(raw: str, cuts: frozenset[str], refused: frozenset[str]) -> str | None
 
 def _points_outside(tokens: Sequence[str]) -> bool:
     """True for "the file", which only the conversation makes clear."""
-    return any(before == "the" and word in _POINTED_AT for before, word in pairwise(tokens))
+    return any(
+        before == "the" and word in _POINTED_AT and following not in _COUNTED
+        for before, word, following in zip(tokens, tokens[1:], [*tokens[2:], ""], strict=False)
+    )
 
 
 _FOR_NOW = re.compile(
@@ -185,11 +187,16 @@ def read_order(raw: str) -> str | None:
         return None
     if _points_outside(folded) and "all" not in folded:
         return None
-    joined = " ".join(_ABOUT_SPEAKER.get(token.casefold(), token) for token in tokens)
+    joined = " ".join(_IN_ORDERS.get(token.casefold(), token) for token in tokens).rstrip(",")
+    if joined[1:2].islower():
+        joined = joined[0].lower() + joined[1:]
     return joined if is_plain(joined) else None
 
 
-_ORDER_TRAILING = words("please pls thanks thx ok okay too again always though lol and but so because anymore with me")
+_IN_ORDERS = _ABOUT_SPEAKER | {"i'm": "they are", "i": "they"}
+_ORDER_TRAILING = words(
+    "for please pls thanks thx ok okay too again always though lol and but so because anymore with me"
+)
 _NOT_STANDING = words(
     "this that that's these those it it's here there now today tomorrow tonight yesterday following "
     "above below attached"
@@ -217,7 +224,8 @@ def third_person(verb: str) -> str:
 
 def read_title(raw: str) -> str | None:
     """Read a word of a closed list that is a proper noun: "german" becomes "German"."""
-    return " ".join(word if word[0].isupper() else word.capitalize() for word in raw.split())
+    small = ("half", "a", "an")
+    return " ".join(word if word[0].isupper() or word in small else word.capitalize() for word in raw.split())
 
 
 def read_lower(raw: str) -> str | None:

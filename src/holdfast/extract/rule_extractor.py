@@ -176,7 +176,8 @@ def _reading(
     goes_on = clause.goes_on and not (clause.instead and "place" in rule.pattern.groupindex)
     if rule.needs is Needs.WHOLE and goes_on:
         return None
-    if rule.ahead and _is_now(phrase):
+    # What holds today may not hold tomorrow: it is an event, or nothing.
+    if _is_now(phrase) and (rule.ahead or "{when}" not in rule.template):
         return None
     ahead = rule.ahead or rule.needs is Needs.COMING_DATE
     when = _when(rule, phrase, said_at, ahead)
@@ -233,6 +234,8 @@ def _candidate(
         said_on=long_date(said_at),
         **reading.values,
     )
+    # A group that read nothing leaves two spaces, or one before the full stop.
+    text = " ".join(text.split()).replace(" .", ".")
     if len(text) > MAX_FACT_CHARS:
         return None
     slot = rule.key.format(when=when.text if when else "", **slot_values(reading.values))

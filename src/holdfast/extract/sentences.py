@@ -77,7 +77,7 @@ _REGIONS = (
 # After "and", one of these verbs begins a statement of the same speaker: "I quit and moved to Oslo".
 _OWN_VERBS = (
     "am|moved|joined|bought|adopted|became|switched|quit|sold|gave up|am now|now|live in|work (?:at|for|as|in|in)"
-    "|love|hate|got|speak|started|have (?:a|an|two|three)|was born|grew up|don't|can't|never|come back"
+    "|love|hate|got|speak|started|have (?:a|an|two|three)|was born|grew up|don't|can't|carry|never|come back"
     "|come from|took up"
 )
 _JOINT = re.compile(

@@ -100,7 +100,7 @@ LANGUAGES_SPOKEN = (
     rule(rf"i understand {_TONGUE}( .*)?", "{who} understands {title}.", "language:{title}"),
 )
 STUDIES = (
-    rule(r"(i|we) study <rest>", "{who} studies {rest}.", "studies"),
+    rule(r"(i|we) study <rest=(?!(the|for|all|hard|at|late|now)\b).+>", "{who} studies {rest}.", "studies"),
     rule(
         r"i'm (studying|majoring in|doing a degree in|minoring in) <rest=(?!(for|hard|to|late|now|all|with|on)\b).+>",
         "{who} studies {rest}.",
@@ -134,7 +134,11 @@ STUDIES = (
         needs=Needs.WHOLE,
     ),
     rule(r"i major(ed)? in <rest>", "{who} studies {rest}.", "studies"),
-    rule(r"(i|i've) studied <past>", "{who} studied {past}{when}.", "studied:{past}"),
+    rule(
+        r"(i|i've) studied <past=(?!(the|for|all|hard|at|late|until|a lot)\b).+>",
+        "{who} studied {past}{when}.",
+        "studied:{past}",
+    ),
     rule(
         r"(i|i've) (just |recently )?graduated (from |in |with )?<past>",
         "{who} graduated from {past}{when}.",
@@ -290,11 +294,12 @@ ROUTINES = (
         replaces=True,
     ),
     rule(
-        r"(i|we) can't <word=run|swim|drive|walk|see|hear|eat|dance|climb|ski|cycle|lift|sleep|cook|ride|read"
-        r"|play|write|sing|smell|taste|whistle|type>( <rest>)?( any ?more)?",
+        r"(i|we) can't <word=swim|drive|whistle|cook|ride a bike|dance|sing|smell|taste|read music|touch-type|run|walk far>"
+        r"( any ?more| at all)?",
         "{who} cannot {word}.",
         "cannot:{word}",
     ),
+    rule(r"(i|we) can't <rest> any ?more", "{who} can no longer {rest}.", "cannot:{rest}"),
 )
 _HABITS = (
     "read|watch|listen|sleep|spend|commute|coach|foster|shop|vote|tutor|mentor|host|cook|garden|support|wear|breed"
@@ -331,7 +336,7 @@ HABITS = (
         "plays:{what}",
     ),
     rule(
-        r"i'm learning <rest=(the|how to) .+>",
+        r"i'm learning <rest=(the (?!hard|way|same)|how to ).+>",
         "{who} is learning {rest}.",
         "learning:{rest}",
         needs=Needs.WHOLE,

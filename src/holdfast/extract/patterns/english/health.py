@@ -170,6 +170,7 @@ _ALLERGY = (
     ),
 )
 _BODY = (
+    rule(r"i've been sober <rest=(for|since) .+>|i've been sober", "{who} is sober.", "habit:drinking"),
     rule(
         r"(i have|i've had|i suffer from|i live with|i struggle with|i've got|i've struggled with) (bad |mild "
         r"|severe |chronic |terrible |frequent |seasonal |really bad )?"

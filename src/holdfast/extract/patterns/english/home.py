@@ -47,7 +47,7 @@ HOME = (
         replaces=True,
         needs=Needs.WHOLE,
     ),
-    rule(r"(i'm|we're) in <place> now", "{who} lives in {place}.", "lives_in", needs=Needs.WHOLE),
+    rule(r"(?!.* right now)(i'm|we're) in <place> now", "{who} lives in {place}.", "lives_in", needs=Needs.WHOLE),
     rule(r"(i'm|we're) now in <place>", "{who} lives in {place}.", "lives_in", needs=Needs.WHOLE),
     rule(r"home is <place>", "{who} lives in {place}.", "lives_in", needs=Needs.WHOLE),
     rule(
@@ -94,8 +94,8 @@ HOME = (
         "dwelling",
     ),
     rule(
-        r"(i|we) (rent|share|own) <rest=(an?|our|my) ([\w'-]+ ){0,3}(room|" + _DWELLING + r")\b.*>",
-        "{who} has {rest}.",
+        r"(i|we) <verb=rent|share|own> <rest=(an?|our|my) ([\w'-]+ ){0,3}(room|" + _DWELLING + r")\b.*>",
+        "{who} {verb} {rest}.",
         "dwelling",
     ),
     rule(
@@ -122,7 +122,7 @@ HOME = (
     ),
     rule(r"my (home ?town|home country)( is|'s) <place>", "{who} is from {place}.", "is_from", Since.ALWAYS),
     rule(
-        rf"i'm (half |originally )?<title={NATIONALITIES}>( (and|but|by|so|born|from)\b.*)?",
+        rf"i'm (originally )?<title=(half )?({NATIONALITIES})>( (and|but|by|so|born|from)\b.*)?",
         "{who} is {title}.",
         "nationality",
         Since.ALWAYS,
@@ -141,7 +141,12 @@ HOME = (
         "{whose} {word} {rest}.",
         "dwelling:{word}",
     ),
-    rule(r"(i've|we've) been in <place>( for .+)?", "{who} lives in {place}.", "lives_in", needs=Needs.WHOLE),
+    rule(
+        r"(i've|we've) been in <place> for .*\b(years|months)( now)?",
+        "{who} lives in {place}.",
+        "lives_in",
+        needs=Needs.WHOLE,
+    ),
     rule(r"(i'm|we're) renting (an? \w+ )?in <place>( until .+| for .+)?", "{who} lives in {place}.", "lives_in"),
     rule(r"(home for me|my home) is <place>", "{who} lives in {place}.", "lives_in"),
     rule(

@@ -107,25 +107,31 @@ def _names() -> Iterator[ExtractionRule]:
 _FACTS = (
     # predicate, its reading, the end of the key
     (
-        "(live|lives|is living|are living|has lived|have lived) <theirs=(in|with|near|at|on|abroad|alone|next"
+        "<word2=live|lives|is living|are living|has lived|have lived> <theirs=(in|with|near|at|on|abroad|alone|next"
         "|outside|upstairs"
         "|by|far|around|here) ?.*>",
-        "lives {theirs}",
+        "{word2} {theirs}",
         "lives_in",
+    ),
+    ("<word2=has|have> <what>", "{word2} {what}", "has:{what_head}"),
+    (
+        "<word2=is|are> <theirs=in the (army|navy|air force|police|marines|military|civil service|reserves)( .+)?>",
+        "{word2} {theirs}",
+        "work",
     ),
     ("(has |have |just )?moved in( with me| with us)?", "moved in{when}", "lives_in"),
     ("'s birthday( is|'s)( on)? <day>", "birthday is {day}", "birthday"),
     ("(has |have |just )?moved to <theirs>", "moved to {theirs}{when}", "lives_in"),
-    ("(works|work|is working|are working) <theirs>", "works {theirs}", "work"),
+    ("<word2=works|work|is working|are working> <theirs>", "{word2} {theirs}", "work"),
     ("<word2=studies|study|teaches|teach> <theirs>", "{word2} {theirs}", "work"),
     ("(is|are) studying <theirs>", "studies {theirs}", "work"),
     ("(is|'s) <theirs=(allergic|intolerant) to .+>", "is {theirs}", "is_allergic"),
     (
-        f"<word2=is|are|'s> <lower=(a |an )?(now )?({STATES_OF_HEALTH}|{DIETS}|{NATIONALITIES}|{BELIEFS}"
+        f"<word2=is|are|'s> <verbatim=(a |an )?(now )?({STATES_OF_HEALTH}|{DIETS}|{NATIONALITIES}|{BELIEFS}"
         "|retired|divorced|separated|married|single|engaged|widowed|unemployed|expecting( a baby)?|in hospital|in care"
         "|adopted|twins|identical twins)>( (and|so|now|but|since)\\b.*)?",
-        "{word2} {lower}",
-        "is:{lower}",
+        "{word2} {verbatim}",
+        "is:{verbatim}",
     ),
     (
         rf"<word2=is|are|'s> <lower=(also )?({_NUMBER})( and ({_NUMBER}))?>( (years|months|weeks) old| now| already)?",
@@ -154,7 +160,7 @@ _FACTS = (
     (
         "<word2=plays|play|speaks|speak|runs|owns|drives|collects|sings|paints|coaches|trains for|goes to|go "
         "to|attends|attend|"
-        "loves|love|likes|like|hates|hate|prefers|has|have|wears|eats|eat|drinks|smokes|takes|suffers from|used to work"
+        "loves|love|likes|like|hates|hate|prefers|wears|eats|eat|drinks|smokes|takes|suffers from|used to work"
         "|grew up in|comes from|come from|doesn't eat|don't eat|doesn't like|don't like|can't eat|doesn't drink"
         "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|is "
         "from|are from|is in the|sleeps|moved in with|moves in with|is good at|is married to|is engaged to"
@@ -164,9 +170,14 @@ _FACTS = (
         "{word2}:{theirs}",
     ),
     (
-        "<word2=starts|started|graduated|graduates|finished|retired|got married|got engaged|got divorced|had a baby"
-        "|gave birth|broke|joined|opened|founded|dropped out|won|lost|is starting|just started|just graduated"
-        "|had puppies|had kittens|had surgery|has just started|goes to school|finishes>( <theirs>)?",
+        "<word2=starts|graduates|finishes|is starting|starts at|leaves|retires|turns>( <theirs>)?",
+        "{word2} {theirs}{when}",
+        "plan:{theirs}",
+    ),
+    (
+        "<word2=started|graduated|finished|retired|got married|got engaged|got divorced|had a baby"
+        "|gave birth|broke|joined|opened|founded|dropped out|won|lost|just started|just graduated"
+        "|had puppies|had kittens|had surgery|has just started|goes to school>( <theirs>)?",
         "{word2} {theirs}{when}",
         "{word2}:{theirs}",
     ),
@@ -242,7 +253,7 @@ _OURS = (
     rule(
         r"(i|we|i've|we've) (gave|had to give|given|have to give|rehomed|sold|had to rehome) (away |up )?(my"
         rf"|our|the) <person={WHICH}({PETS}|{PETS_TOGETHER})( {_NAME})?>( away| up)?( .*)?",
-        "{who} gave away {person}{when}.",
+        "{who} gave away their {person}{when}.",
         "has:{person_head}",
         ends="{person}",
     ),
@@ -270,7 +281,7 @@ _OURS = (
     ),
     rule(
         r"(i|we) (just )?<word=had|welcomed|adopted> <past=(a|our|twin|my) (first |second |third |little "
-        r"|healthy )?(baby|son|daughter|child|girl|boy|boys|girls)\b.*>",
+        r"|healthy )?(baby(?! shower)|son|daughter|child|girl|boy|boys|girls)\b.*>",
         "{who} {word} {past}{when}.",
         "birth:{past}",
     ),
@@ -349,7 +360,7 @@ _STATUS = (
     ),
     rule(
         rf"(i|we|i've) <rest=(broke up|split up|separated|broken up) with> (my (ex-?)?\w+ )?(?P<someone>{_NAME})( .*)?",
-        "{who} {rest} {someone}{when}.",
+        "{who} {rest} with {someone}{when}.",
         "partner",
         ends="{someone}",
     ),

@@ -15,6 +15,10 @@ _MANNER = (
     "|be|provide|offer|call|refer|summari[sz]e|present|express|confirm|warn|remind|assume|avoid|stick|limit|name|state"
     "|calculate|number|structure|link|label|greet|wait|prefer|say|send|consider|describe|sort|wrap|number|highlight"
 )
+_LASTING_MANNER = (
+    "answer|reply|respond|speak|talk|use|give|show|explain|keep|call|address|cite|include|mention|be|avoid|stop|start"
+    "|end|remind|treat|double[- ]check|always|never|stick|limit|assume"
+)
 _FROM_NOW = (
     r"(from now on|from here on|in (the )?future|going forward|in general|as a rule|for future reference|generally)"
 )
@@ -152,7 +156,7 @@ REQUESTS = (
         "wants:be {order}",
     ),
     rule(
-        rf"{_PLEASE}(explain|talk|speak|write)( things| it| to me)? <order=simply|slowly|formally|informally"
+        rf"{_PLEASE}(explain|talk|speak|write)( things| to me)? <order=simply|slowly|formally|informally"
         r"|like i'm .+>",
         "{who} wants the assistant to explain things {order}.",
         "wants:manner",
@@ -212,9 +216,13 @@ REQUESTS = (
         "wants:{order_head}",
     ),
     rule(
-        r"i (don't want|don't need|hate|don't like|can't stand|dislike)( it)?( when you (use|add|write"
-        r"|make))?( any| the)? "
-        rf"<order=([\w-]+ ){{0,2}}({_BANNED})( in .+)?>",
+        rf"i (don't want|don't need) (any |the )?<order=([\w-]+ ){{0,2}}({_BANNED})( in .+)?>",
+        "{who} does not want {order}.",
+        "wants:{order_head}",
+    ),
+    rule(
+        rf"i (hate|don't like|can't stand|dislike) (it when you (use|add|write|make) )?<order=([\w-]+ ){{0,2}}({_BANNED})"
+        r"( in (your |the )?(answers|replies|messages|texts|writing))?>(?<!films)(?<!movies)(?<!small talk)(?<!jokes)",
         "{who} does not want {order}.",
         "wants:{order_head}",
     ),

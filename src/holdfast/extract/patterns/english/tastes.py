@@ -97,7 +97,7 @@ _SETTLED = (
     ),
     rule(
         r"i'm (more of )?<word=an? (big |huge |avid |keen )?[\w-]+ (person|lover|drinker|eater|enthusiast"
-        r"|fanatic|nerd|geek|addict|buff|hater|girl|guy)>( .*)?",
+        r"|fanatic|nerd|geek|addict|buff|hater)>( .*)?",
         "{who} is {word}.",
         "is:{word}",
         Since.ALWAYS,

@@ -13,11 +13,11 @@ _GONE = (
 
 THINGS_OWNED = (
     rule(
-        r"(i|we|i've|we've) <word=gave|donated|lent|passed on> (my |our |the )?<what=[\w'-]+( [\w'-]+)?> to "
+        r"(i|we|i've|we've) <word=gave|donated|lent|passed on> (?P<what>((my|our|the) )?<what1=[\w'-]+( [\w'-]+)?>) to "
         r"<rest=(my|a|an|the|our) .+>",
         "{who} {word} {what} to {rest}{when}.",
         "has:{what_head}",
-        ends="{what}",
+        ends="{what1}",
     ),
     rule(
         r"(i|we|i've|we've) (bought|got|just got|just bought|have|ordered)( myself| ourselves)? <what1=(an?"
@@ -67,20 +67,20 @@ THINGS_OWNED = (
         "has:{what_head}",
     ),
     rule(
-        rf"(i|we) (don't have|don't own|have no) (an? |any )?<lower={THINGS}|driving licence|driver's "
+        rf"(i|we) (don't have|don't own|have no) (an? |any )?<verbatim={THINGS}|driving licence|driver's "
         r"licen[sc]e>( .*)?",
-        "{who} has no {lower}.",
-        "has:{lower_head}",
-        ends="{lower}",
+        "{who} has no {verbatim}.",
+        "has:{verbatim_head}",
+        ends="{verbatim}",
     ),
     rule(
-        rf"(i|we) (no longer have|no longer own) (an? |the |my )?<lower={THINGS}>( .*)?",
-        "{who} no longer has a {lower}.",
-        "has:{lower_head}",
-        ends="{lower}",
+        rf"(i|we) (no longer have|no longer own) (an? |the |my )?<verbatim={THINGS}>( .*)?",
+        "{who} no longer has a {verbatim}.",
+        "has:{verbatim_head}",
+        ends="{verbatim}",
     ),
     rule(
-        r"(i|we|i've|we've) <word=sold|gave away|got rid of|lost|crashed|totalled|scrapped|returned|donated> "
+        r"(i|we|i've|we've) <word=sold|gave away|got rid of|crashed|totalled|scrapped|returned|donated> "
         rf"(my|our|the) (old )?<what=([\w'-]+ )?({THINGS}|(?-i:[A-Z])[\w-]+( \d+)?)\b.*>",
         "{who} {word} the {what}{when}.",
         "has:{what_head}",
@@ -107,5 +107,11 @@ THINGS_OWNED = (
         "uses:{what}",
         needs=Needs.WHOLE,
     ),
-    rule(r"(i|we) have <what=(over |about |more than |almost )?\d+ .+>", "{who} has {what}.", "has:{what_head}"),
+    rule(
+        r"(i|we) have <what=(over |about |more than |almost )?\d+ ([\w-]+ )?(records|books|stamps|plants|tattoos|piercings|nephews"
+        r"|nieces|cousins|grandchildren|followers|subscribers|employees|cars|bikes|guitars|games|comics|coins|cds|dvds"
+        r"|houseplants|acres|cards|figurines|watches|cameras)\b.*>",
+        "{who} has {what}.",
+        "has:{what_head}",
+    ),
 )

@@ -95,14 +95,14 @@ BUSINESSES = (
 )
 THINGS = (
     "car|van|truck|pickup|camper|campervan|motorhome|caravan|motorbike|motorcycle|scooter|moped|vespa|bike|bicycle"
-    "|e-bike|ebike|cargo bike|road bike|mountain bike|boat|sailboat|kayak|canoe|surfboard|skateboard|house|flat"
+    "|e-bike|ebike|cargo bike|road bike|mountain bike|boat|sailboat|kayak|canoe|surfboard|skateboard|house|flat(?! tire| tyre)"
     "|apartment|condo|cabin|cottage|garden|allotment|balcony|phone|smartphone|mobile|laptop|computer|pc|desktop|tablet"
     "|ipad|iphone|macbook|mac|kindle|e-reader|smartwatch|watch|tv|television|camera|printer|3d printer|drone|console"
     "|playstation|xbox|nintendo switch|switch|guitar|bass|piano|keyboard|violin|viola|cello|trumpet|trombone|saxophone"
     "|clarinet|flute|drums|drum kit|ukulele|banjo|harp|accordion|synthesizer|record player|turntable|telescope"
     "|sewing machine|espresso machine|coffee machine|air fryer|oven|grill|dishwasher|washing machine|bread machine"
     "|tent|bookshelf|sofa|desk|bed|fridge|freezer|greenhouse|sauna|pool|hot tub|treadmill|rowing machine|headphones"
-    "|airpods|earbuds|monitor|server|raspberry pi|router|licence|license|driving licence|driver's license"
+    "|airpods|earbuds|monitor|licence|license|driving licence|driver's license"
     "|driving license|passport|tattoo|piercing|subscription|membership|library card|gym membership|wheelchair"
 )
 # Of these a person usually has one, so that a later one takes its place.
@@ -114,7 +114,9 @@ ILLNESSES = (
     r"|dyscalculia|scoliosis|sciatica|ibs|pcos|endometriosis|glaucoma|gout|lupus|rosacea|hypertension|asperger's|ms"
     r"|rheumatism|parkinson's|crohn's|sleep apnea|sleep apnoea|reflux|acid reflux|high blood pressure"
     r"|low blood pressure|high cholesterol|cancer|a pacemaker|a hearing aid|hearing aids|flat feet|long covid"
-    r"|an? (?:bad|weak|dodgy|sensitive|slipped|herniated|heart|thyroid|chronic|prosthetic|artificial) [\w ]{3,30}"
+    r"|an? (?:bad|weak|dodgy|sensitive|slipped|herniated|prosthetic|artificial|injured|broken|torn) "
+    r"(?:back|knee|hip|heart|shoulder|stomach|leg|arm|hand|wrist|ankle|foot|neck|ear|eye|lung|kidney|disc|tooth|skin)"
+    r"|an? (?:heart|thyroid|chronic|skin|kidney|autoimmune) [\w ]{3,30}"
     r"|bad (?:knees|eyesight|hearing)|\w+(?:itis|osis|emia|algia|phobia)"
     r"|(?:\w+ ){0,2}(?:disease|syndrome|disorder|condition|intolerance)"
 )
@@ -127,7 +129,7 @@ STATES_OF_HEALTH = (
     "diabetic|asthmatic|epileptic|autistic|dyslexic|colou?r-?\\s?blind|left-handed|right-handed|ambidextrous|blind|deaf"
     "|hard of hearing|short-sighted|near-?sighted|far-?sighted|anaemic|anemic|pregnant|lactose intolerant"
     "|lactose-intolerant|gluten intolerant|gluten-intolerant|coeliac|celiac|hiv positive|neurodivergent|bipolar"
-    "|in a wheelchair|sober|in remission"
+    "|in a wheelchair|in remission"
 )
 DIETS = (
     "vegetarian|vegan|pescatarian|flexitarian|pescetarian|gluten-free|dairy-free|plant-based|keto|paleo|kosher|halal"

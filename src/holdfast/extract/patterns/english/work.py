@@ -206,18 +206,19 @@ _MORE = (
         replaces=True,
     ),
     rule(
-        rf"i'm the <verbatim=((head|lead|main|only|chief) )?({PROFESSIONS})> (at|of|for|in) <employer>",
+        rf"i'm the <verbatim=((head|lead|main|only|chief) )?({PROFESSIONS})> (at|for|in) <employer>",
         "{who} is the {verbatim} at {employer}.",
         "occupation",
     ),
     rule(r"(i work|i'm) in <verbatim=(?-i:IT|HR|PR|R&D|QA|UX|AI)>", "{who} works in {verbatim}.", "occupation"),
     rule(r"i manage <rest=(a|an|the|two|three) .+>", "{who} manages {rest}.", "manages"),
     rule(
-        r"(i've left|i'm leaving|i've quit|i'm quitting|i've just left) <organization>",
+        r"(i've left|i've quit|i've just left) <organization>",
         "{who} left {organization}{when}.",
         "works_at",
         ends="{organization}",
     ),
+    rule(r"(i'm leaving|i'm quitting) <organization>", "{who} is leaving {organization}.", "leaving:{organization}"),
     rule(
         r"i (do|work|have) <rest=(the )?((night|day|early|late|evening) shifts?|shift work)\b.*>",
         "{who} works {rest}.",
