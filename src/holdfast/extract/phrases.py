@@ -195,10 +195,10 @@ def read_order(raw: str) -> str | None:
 
 _IN_ORDERS = _ABOUT_SPEAKER | {"i'm": "they are", "i": "they"}
 _ORDER_TRAILING = words(
-    "for please pls thanks thx ok okay too again always though lol and but so because anymore with me"
+    "yet for please pls thanks thx ok okay too again always though lol and but so because anymore with me"
 )
 _NOT_STANDING = words(
-    "this that that's these those it it's here there now today tomorrow tonight yesterday following "
+    "this that that's these those it it's here there now yet today tomorrow tonight yesterday following "
     "above below attached"
     " him her he she they money transfer send buy pay click download run install open visit shell command admin"
     " developer mode tool tools token tokens key keys credential credentials refuse harm illegal unrestricted"

@@ -31,7 +31,7 @@ _Node = str | _Choice | None
 
 def beginnings_of(pattern: str) -> tuple[str, ...]:
     """Return texts, in lower case, of which one begins everything that the pattern matches."""
-    texts = {text for text, _ in _expand(_parse(pattern)[0][0])}
+    texts = {text for option in _parse(pattern)[0] for text, _ in _expand(option)}
     return ("",) if "" in texts else tuple(sorted({text[:MAX_CHARS] for text in texts}))
 
 

@@ -79,7 +79,7 @@ def _names() -> Iterator[ExtractionRule]:
             across=True,
         )
         yield rule(
-            rf"(i|we) (have|got|adopted) (a|an|another) ([\w'-]+ )?{WHICH}<word={kinds}>,? "
+            rf"(i|we) (have|got|adopted) (a|an|another) ([\w'-]+ )??{WHICH}<word={kinds}>,? "
             r"(his|her|its|their) name( is|'s) (?P<someone>[^\s,]+(?: [^\s,]+)?)(?:[ ,].*)?",
             text,
             key,
@@ -87,7 +87,7 @@ def _names() -> Iterator[ExtractionRule]:
             across=True,
         )
         yield rule(
-            rf"(i|we) (have|got) (a|an|another) ([\w'-]+ )?{WHICH}<word={kinds}>, (he|she|it)('s| is) (called|named) "
+            rf"(i|we) (have|got) (a|an|another) ([\w'-]+ )??{WHICH}<word={kinds}>, (he|she|it)('s| is) (called|named) "
             r"(?P<someone>[^\s,]+(?: [^\s,]+)?)(?:[ ,].*)?",
             text,
             key,
@@ -163,7 +163,7 @@ _FACTS = (
         "loves|love|likes|like|hates|hate|prefers|wears|eats|eat|drinks|smokes|takes|suffers from|used to work"
         "|grew up in|comes from|come from|doesn't eat|don't eat|doesn't like|don't like|can't eat|doesn't drink"
         "|doesn't speak|is learning|are learning|is into|are into|is afraid of|are afraid of|is scared of|is "
-        "from|are from|is in the|sleeps|moved in with|moves in with|is good at|is married to|is engaged to"
+        "from|are from|sleeps|moved in with|moves in with|is good at|is married to|is engaged to"
         "|is dating"
         "|is training for|is called|are called> <theirs>",
         "{word2} {theirs}",

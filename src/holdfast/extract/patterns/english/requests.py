@@ -113,7 +113,7 @@ REQUESTS = (
     ),
     rule(
         r"(i want|i'd like|i need|i would like|i expect|i'd prefer|i'd love) you to (always |please |only "
-        rf")*<order=({_MANNER})\b.*>",
+        rf")*<order=({_LASTING_MANNER})\b.*>",
         "{who} wants the assistant to {order}.",
         "wants:{order_head}",
         across=True,

@@ -53,7 +53,8 @@ CHINESE = Language(
         (rf"我会(说|讲)(?P<hanzi>{_HANZI}{{2,8}})$", "{who}会说{hanzi}。", "speaks:{hanzi}"),
         (rf"我会(弹|拉|吹|打)(?P<hanzi>{_HANZI}{{1,6}})$", "{who}会演奏或打{hanzi}。", "plays:{hanzi}"),
         (rf"我对(?P<hanzi>{_HANZI}{{1,8}}?)过敏$", "{who}对{hanzi}过敏。", "allergic:{hanzi}"),
-        (rf"我(从来)?不(吃|喝)(?P<hanzi>{_HANZI}{{1,6}})$", "{who}不吃不喝{hanzi}。", "eats:{hanzi}"),
+        (rf"我(从来)?不吃(?P<hanzi>{_HANZI}{{1,6}})$", "{who}不吃{hanzi}。", "eats:{hanzi}"),
+        (rf"我(从来)?不喝(?P<hanzi>{_HANZI}{{1,6}})$", "{who}不喝{hanzi}。", "eats:{hanzi}"),
         (r"我(是素食者|吃素)$", "{who}吃素。", "diet"),
         (
             rf"我有(?P<hanzi>糖尿病|高血压|哮喘|偏头痛|关节炎|近视|{_HANZI}{{1,4}}病)$",
@@ -115,7 +116,7 @@ JAPANESE = Language(
         ),
         (
             rf"({_I}は)?(ベジタリアン|菜食主義者|ヴィーガン|ビーガン){_END}",
-            "{who}はベジタリアン（ヴィーガンを含む）。".replace("（ヴィーガンを含む）", ""),
+            "{who}はベジタリアン。",
             "diet",
         ),
         (rf"({_I}の)?誕生日は{_TO_DATE}{_END}", "{who}の誕生日は{date}。", "birthday"),

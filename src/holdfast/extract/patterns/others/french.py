@@ -43,7 +43,11 @@ FRENCH = Language(
             "works_at",
         ),
         (r"je (travaille|bosse) comme <words>", "{who} travaille comme {words}.", "occupation"),
-        (rf"je suis <words=(une? )?({_JOBS})( (chez|à|au|dans|en|de|depuis) .+)?>", "{who} est {words}.", "occupation"),
+        (
+            rf"je suis <words=(une? )?(?!végétari|végane?|vegan)({_JOBS})( (chez|à|au|dans|en|de|depuis) .+)?>",
+            "{who} est {words}.",
+            "occupation",
+        ),
         (rf"{_NO}travaille plus (chez|à|au|pour|dans) <ended>", "{who} ne travaille plus chez {ended}.", "works_at"),
         (
             r"j'ai (quitté|perdu) mon (travail|emploi|poste|boulot) (chez|à|au) <ended>",
@@ -69,7 +73,7 @@ FRENCH = Language(
         ),
         (r"je (viens|suis originaire) (de|du|d') ?<home>", "{who} vient de {home}.", "is_from"),
         (r"(je suis née?|j'ai grandi) (à|en|au) <home>", "{who} vient de {home}.", "is_from"),
-        (r"je suis née? <words=(en|le) .*\d.*>", "Naissance de {who} : {words}.".replace(" :", ""), "born_on"),
+        (r"je suis née? <words=(en|le) .*\d.*>", "{who} est de naissance {words}.", "born_on"),
         (
             r"mon anniversaire( est|, c'est|, est|) (le )?<words=.*\d.*>",
             "L'anniversaire de {who} est le {words}.",
@@ -89,7 +93,7 @@ FRENCH = Language(
         (
             rf"(mon|ma|mes) <word={_KIN}|{_PARTNER}|parents> <words=(est|vit|habite|travaille|étudie|joue|parle"
             r"|vivent|habitent|travaillent) .+>",
-            "De {who}, {word} {words}.",
+            "{word} de {who} {words}.",
             "{word}/{words}",
         ),
         (
@@ -128,7 +132,7 @@ FRENCH = Language(
         (
             r"j'ai <words=de l'asthme|du diabète|des migraines|de l'arthrose|une hernie.*>|je souffre (de|d') "
             r"?<words1>",
-            "{who}: santé, {words}{words1}.",
+            "{who} souffre {words}{words1}.",
             "health:{words}{words1}",
         ),
         (r"je parle (?!à|de|en|avec)(couramment )?<words>", "{who} parle {words}.", "speaks:{words}"),
@@ -142,7 +146,7 @@ FRENCH = Language(
         (r"je (joue|fais) <words=(du|de la|de l'|au|aux|à la) ?.+>", "{who} pratique {words}.", "plays:{words}"),
         (r"je collectionne <words>", "{who} collectionne {words}.", "collects:{words}"),
         (r"je préfère (?!que|ne)<words>", "{who} préfère {words}.", "prefers:{words}"),
-        (r"(mon|ma) <kind1=\w+> préférée? est <words>", "{kind1}: {who} préfère {words}.", "favourite:{kind1}"),
+        (r"(mon|ma) <kind1=\w+> préférée? est <words>", "{kind1} que préfère {who}: {words}.", "favourite:{kind1}"),
         (
             r"(s'il te plaît,? )?(réponds|répondez|réponds-moi|parle-moi|écris-moi) <words=(toujours )?en .+>( "
             r"s'il te plaît)?",
@@ -156,7 +160,7 @@ FRENCH = Language(
         ),
         (
             r"(s'il te plaît,? )?<word=tutoie|vouvoie|tutoyez|vouvoyez>-moi",
-            "{who}: forme souhaitée, {word}.",
+            "{who} préfère la forme {word}.",
             "wants:address",
         ),
         (

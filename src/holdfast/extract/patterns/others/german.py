@@ -35,7 +35,7 @@ _JOBS = (
 )
 _THINGS = (
     r"auto|wagen|motorrad|fahrrad|rad|e-bike|klavier|gitarre|haus|wohnung|boot|garten|schrebergarten"
-    r"|kamera|roller|geige|(?-i:[A-Z])\w+"
+    r"|kamera|roller|geige|motorboot|wohnmobil|handy|laptop|fernseher|tesla|vespa"
 )
 _NOW = "(jetzt |zurzeit |gerade |inzwischen |seit \\w+ |seit \\w+ \\w+ )?"
 
@@ -73,9 +73,9 @@ GERMAN = Language(
         ),
         (r"ich habe (bei|beim) <words> angefangen", "{who} arbeitet bei {words}.", "works_at"),
         (
-            rf"ich bin {_NOW}<word=in rente|arbeitslos|selbstständig|selbständig|in elternzeit|pensioniert"
+            rf"ich bin {_NOW}<verbatim=in rente|arbeitslos|selbstständig|selbständig|in elternzeit|pensioniert"
             r"|freiberuflich|schwanger>",
-            "{who} ist {word}.",
+            "{who} ist {verbatim}.",
             "occupation",
         ),
         (r"(ich|wir) (wohnen?|lebe|leben) nicht mehr in <ended>", "{who} wohnt nicht mehr in {ended}.", "lives_in"),
@@ -102,18 +102,18 @@ GERMAN = Language(
             "birthday",
         ),
         (r"ich bin <number=\d{1,3}>( jahre alt)?", "{who} ist {number} Jahre alt.", "age"),
-        (rf"{_MY} <word={_PARTNER}> heißt <capital_name>", "{capital_name} ist {word} von {who}.", "partner"),
+        (rf"{_MY} <verbatim={_PARTNER}> heißt <capital_name>", "{capital_name} ist {verbatim} von {who}.", "partner"),
         (
-            rf"{_MY} <word=((kleine|große|ältere|jüngere|kleiner|großer|älterer|jüngerer) )?({_KIN}|{_PETS})> "
+            rf"{_MY} <verbatim=((kleine|große|ältere|jüngere|kleiner|großer|älterer|jüngerer) )?({_KIN}|{_PETS})> "
             r"heißt <capital_name>",
-            "{capital_name} ist {word} von {who}.",
-            "{word}:{capital_name}",
+            "{capital_name} ist {verbatim} von {who}.",
+            "{verbatim}:{capital_name}",
         ),
         (
-            rf"{_MY} <word={_KIN}|{_PARTNER}|eltern|kinder> <words=(ist|wohnt|lebt|arbeitet|studiert|spielt|spricht"
+            rf"{_MY} <verbatim={_KIN}|{_PARTNER}|eltern|kinder> <words=(ist|wohnt|lebt|arbeitet|studiert|spielt|spricht"
             r"|wohnen|leben|arbeiten|sind) .+>",
-            "Von {who}: {word} {words}.",
-            "{word}/{words}",
+            "{verbatim} von {who} {words}.",
+            "{verbatim}/{words}",
         ),
         (
             rf"(ich habe|wir haben) <words=({_COUNT}) ((kleine|große|ältere|jüngere|alte)[nrs]? )?({_KIN}|{_PETS}"
@@ -122,8 +122,8 @@ GERMAN = Language(
             "has:{words}",
         ),
         (
-            r"ich bin <word=verheiratet|geschieden|ledig|single|verwitwet|verlobt|getrennt>( mit <words>)?",
-            "{who} ist {word} {words}.",
+            r"ich bin <verbatim=verheiratet|geschieden|ledig|single|verwitwet|verlobt|getrennt>( mit <words>)?",
+            "{who} ist {verbatim} {words}.",
             "marital",
         ),
         (
@@ -135,9 +135,9 @@ GERMAN = Language(
         (r"(ich fahre|ich besitze) <words=(einen?|eine|ein) .+>", "{who} fährt {words}.", "drives"),
         (r"ich habe (mein|meine|meinen|das|den|die) <ended> verkauft", "{who} hat {ended} verkauft.", "has:{ended}"),
         (
-            r"ich bin {_NOW}?<word=vegetarier(in)?|veganer(in)?|vegan|vegetarisch|diabetiker(in)?|linkshänder(in)?"
-            r"|laktoseintolerant>".replace("{_NOW}?", "(jetzt |seit .+ )?"),
-            "{who} ist {word}.",
+            r"ich bin (jetzt |seit .+ )?<verbatim=vegetarier(in)?|veganer(in)?|vegan|vegetarisch|diabetiker(in)?|linkshänder(in)?"
+            r"|laktoseintolerant>",
+            "{who} ist {verbatim}.",
             "diet",
         ),
         (r"ich bin allergisch <words=(gegen|auf) .+>", "{who} ist allergisch {words}.", "allergic:{words}"),
@@ -170,7 +170,7 @@ GERMAN = Language(
         (r"ich bevorzuge <words>", "{who} bevorzugt {words}.", "prefers:{words}"),
         (
             r"(mein|meine) lieblings<kind1=\w+> (ist|sind) <words>",
-            "{whose} Lieblings{kind1}: {words}.",
+            "Lieblings{kind1} von {who}: {words}.",
             "favourite:{kind1}",
         ),
         (
@@ -190,7 +190,7 @@ GERMAN = Language(
             "{who} möchte {capital_name}{capital_name1} genannt werden.",
             "called",
         ),
-        (r"(bitte )?<word=duze|sieze|duz|siez> mich( bitte)?", "{who}: Anrede, {word}.", "wants:address"),
+        (r"(bitte )?<verbatim=duze|sieze|duz|siez> mich( bitte)?", "{who}: Anrede, {verbatim}.", "wants:address"),
         (
             r"(bitte )?(verwende |benutze |nutze )?(keine|nie) <words=emojis|smileys|fachwörter|aufzählungen>( "
             r"bitte| mehr)?",

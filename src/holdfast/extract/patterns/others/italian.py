@@ -43,8 +43,8 @@ ITALIAN = Language(
         (r"(amo|adoro|mi (piace|piacciono)( molto| tanto)?) <taste>", "A {who} piace {taste}.", "likes:{taste}"),
         (r"(odio|detesto|non mi (piace|piacciono)) <taste>", "A {who} non piace {taste}.", "likes:{taste}"),
         (
-            r"(ora |adesso |io )?lavoro (in|alla?|al|all'|per|presso|da|nel|nella|con) ?<words>",
-            "{who} lavora a {words}.",
+            r"(ora |adesso |io )?lavoro <words=(in|alla?|al|all'|per|presso|da|nel|nella|con)\b ?.+>",
+            "{who} lavora {words}.",
             "works_at",
         ),
         (r"(ora |io )?(lavoro come|faccio (il|la|l')) ?<words>", "{who} lavora come {words}.", "occupation"),
@@ -74,7 +74,7 @@ ITALIAN = Language(
         ),
         (r"(sono|vengo) (di|da|dal|dalla) <home>", "{who} viene da {home}.", "is_from"),
         (r"sono (nat[oa]|cresciut[oa]) (a|in) <home>", "{who} viene da {home}.", "is_from"),
-        (r"sono nat[oa] <words=(nel|il|l') ?.*\d.*>", "{who}: anno o giorno di nascita {words}.", "born_on"),
+        (r"sono nat[oa] <words=(nel|il|l') ?.*\d.*>", "{who} è di nascita {words}.", "born_on"),
         (
             r"(il mio compleanno è|compio gli anni) (il |l')?<words=.*\d.*>",
             "Il compleanno di {who} è {words}.",
@@ -83,18 +83,18 @@ ITALIAN = Language(
         (r"ho <words=\d{1,3} anni>", "{who} ha {words}.", "age"),
         (
             rf"(mia|mio|la mia|il mio) <word={_PARTNER}> si chiama <capital_name>",
-            "{capital_name}: {word} di {who}.",
+            "{capital_name} è {word} di {who}.",
             "partner",
         ),
         (
             rf"(mia|mio|la mia|il mio|la nostra|il nostro) <word={_KIN}|{_PETS}>( maggiore| minore)? si chiama "
             r"<capital_name>",
-            "{capital_name}: {word} di {who}.",
+            "{capital_name} è {word} di {who}.",
             "{word}:{capital_name}",
         ),
         (
             rf"(mia|mio|la mia|il mio) <word={_KIN}|{_PARTNER}> <words=(è|vive|abita|lavora|studia|gioca|parla|ha) .+>",
-            "{who}, {word} {words}.",
+            "{word} di {who} {words}.",
             "{word}/{words}",
         ),
         (rf"(ho|abbiamo) <words=({_COUNT}) ?({_KIN}|{_PETS}|{_MANY})\b.*>", "{who} ha {words}.", "has:{words}"),
@@ -105,7 +105,7 @@ ITALIAN = Language(
         ),
         (
             r"sono <word=sposat[oa]|divorziat[oa]|single|vedov[oa]|incinta|fidanzat[oa]|separat[oa]>( con <words>)?",
-            "{who}: {word} {words}.",
+            "{who} è {word} {words}.",
             "marital",
         ),
         (
@@ -116,19 +116,20 @@ ITALIAN = Language(
         (r"ho venduto (la mia|il mio|la|il|l') ?<ended>", "{who} ha venduto {ended}.", "has:{ended}"),
         (
             r"sono <word=vegetarian[oa]|vegan[oa]|celiac[oa]|diabetic[oa]|mancin[oa]|intollerante al lattosio>",
-            "{who}: {word}.",
+            "{who} è {word}.",
             "diet",
         ),
         (
             r"(sono allergic[oa]|ho un'allergia) <words=(a|al|alla|alle|ai|agli|all').+>",
-            "{who}: allergia {words}.",
+            "{who} ha un'allergia {words}.",
             "allergic:{words}",
         ),
-        (r"non <word=mangio|bevo> (più )?<words>", "{who} non mangia o beve {words}.", "eats:{words}"),
+        (r"non mangio (più )?<words>", "{who} non mangia {words}.", "eats:{words}"),
+        (r"non bevo (più )?<words>", "{who} non beve {words}.", "eats:{words}"),
         (r"non fumo( più)?|ho smesso di fumare", "{who} non fuma.", "habit:smoking"),
         (
             r"(ho l'asma|soffro di <words>|ho <words1=il diabete|l'emicrania|la celiachia|l'artrite>)",
-            "{who}: salute, {words}{words1}.",
+            "{who} soffre di {words}{words1}.",
             "health:{words}{words1}",
         ),
         (r"(io )?parlo (?!(con|di|in)\b)<words>", "{who} parla {words}.", "speaks:{words}"),
@@ -149,7 +150,7 @@ ITALIAN = Language(
         (r"preferisco (?!che|non)<words>", "{who} preferisce {words}.", "prefers:{words}"),
         (
             r"(il mio|la mia) <kind1=\w+( \w+)?> preferit[oa] è <words>",
-            "{kind1}: {who} preferisce {words}.",
+            "{kind1} che {who} preferisce: {words}.",
             "favourite:{kind1}",
         ),
         (

@@ -21,7 +21,7 @@ _THINGS = (
     "carro|mota|moto|bicicleta|piano|guitarra|violão|casa|apartamento|barco|câmara|horta|jardim|portátil"
     "|(?-i:[A-Z])\\w+"
 )
-_FROM = "(em|no|na|nos|nas|para o|para a|para)"
+_FROM = "(em|no|na|nos|nas|num|numa|para o|para a|para)"
 
 PORTUGUESE = Language(
     "O utilizador",
@@ -30,7 +30,7 @@ PORTUGUESE = Language(
         "nasci falo como bebo fumo estudo toco jogo prefiro aprendo coleciono conduzo dirijo vendi responde "
         "responda mudei venho mudámos faço parei cresci usa use fala fale vivemos perdi chama comprei"
     ),
-    compile_pattern(r"\b(?:se|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
+    compile_pattern(r"\b(?:(?<!-)se(?! chama)|talvez|disse|diz|dizem|acha|imagina|quem dera|gostaria|antes|como se)\b"),
     rules_of(
         (r"((o )?meu nome é|(eu )?me chamo|(eu )?chamo-me) <capital_name>", "{who} chama-se {capital_name}.", "name"),
         (r"(eu )?(moro|vivo|moramos|vivemos) (agora )?(em|no|na) <home>", "{who} mora em {home}.", "lives_in"),
@@ -78,7 +78,7 @@ PORTUGUESE = Language(
         (
             rf"(o meu|a minha|meu|minha) <word={_KIN}|{_PARTNER}> <words=(é|mora|vive|trabalha|estuda|joga|fala"
             r"|tem) .+>",
-            "De {who}, {word} {words}.",
+            "{word} de {who} {words}.",
             "{word}/{words}",
         ),
         (rf"(eu )?(tenho|temos) <words=({_COUNT}) ({_KIN}|{_PETS}|{_MANY})\b.*>", "{who} tem {words}.", "has:{words}"),
@@ -126,7 +126,7 @@ PORTUGUESE = Language(
         (r"(eu )?prefiro (?!que|não)<words>", "{who} prefere {words}.", "prefers:{words}"),
         (
             r"(o meu|a minha|meu|minha) <kind1=\w+( \w+)?> (favorit[oa]|preferid[oa]) é <words>",
-            "{kind1} de {who}: {words} é a preferência.",
+            "{kind1} que {who} prefere: {words}.",
             "favourite:{kind1}",
         ),
         (

@@ -90,7 +90,7 @@ SPANISH = Language(
         ),
         (
             rf"mi <word={_KIN}|{_PARTNER}> <words=(es|vive|trabaja|estudia|juega|habla|tiene) .+>",
-            "De {who}, {word} {words}.",
+            "{word} de {who} {words}.",
             "{word}/{words}",
         ),
         (rf"(tengo|tenemos) <words=({_COUNT}) ({_KIN}|{_PETS}|{_MANY})\b.*>", "{who} tiene {words}.", "has:{words}"),
@@ -147,7 +147,7 @@ SPANISH = Language(
         (r"prefiero (?!que|no)<words>", "{who} prefiere {words}.", "prefers:{words}"),
         (
             r"mi <kind1=\w+( \w+)?> (favorit[oa]|preferid[oa]) es <words>",
-            "{kind1} de {who}: {words} es su preferencia.",
+            "{kind1} que prefiere {who}: {words}.",
             "favourite:{kind1}",
         ),
         # requests
@@ -172,7 +172,7 @@ SPANISH = Language(
         (
             r"mi <word=vuelo|boda|examen|cita|entrevista|operación|cirugía|viaje|mudanza> (es|será|sale) "
             rf"<words=(el|en) .*(\d|{_MONTH}).*>",
-            "El plan de {who}: {word} {words}.",
+            "{word} de {who} es {words}.",
             "occasion:{word}",
         ),
     ),
