@@ -51,12 +51,13 @@ _POINTED_AT = words(
 )
 _COUNTED = words("floor year grade trimester semester")
 _NOT_HELD = words(
-    "question questions no point minutes hours seconds tabs users servers problem problems issue issues idea ideas feeling bug error headache cold fever hangover minute"
-    " moment second look chat talk word point lot bit few break blast go plan plans meeting deadline call crush choice"
-    " doubt reason chance hunch request favour favor dream nightmare rough long hard good bad great nice terrible busy"
-    " day week time week's way hard-on right mind thing things stuff clue coffee beer drink sandwich pizza snack lunch"
-    " dinner breakfast nap shower kick laugh ton message email text reply response answer result hold suspicion draft"
-    " file list task tasks ticket version copy link error errors guess sense preference"
+    "question questions no point minutes hours seconds tabs users servers problem problems issue issues idea"
+    " ideas feeling bug error headache cold fever hangover minute moment second look chat talk word lot bit few"
+    " break blast go plan plans meeting deadline call crush choice doubt reason chance hunch request favour favor"
+    " dream nightmare rough long hard good bad great nice terrible busy day week time week's way hard-on right"
+    " mind thing things stuff clue coffee beer drink sandwich pizza snack lunch dinner breakfast nap shower kick"
+    " laugh ton message email text reply response answer result hold suspicion draft file list task tasks ticket"
+    " version copy link errors guess sense preference"
 )
 _NOT_HABITS = words(
     "think guess know mean hope wish want need feel hear say tell ask wonder suppose believe doubt remember forget"
@@ -97,7 +98,7 @@ def _rest(raw: str, cuts: frozenset[str], refused: frozenset[str]) -> str | None
     while tokens and tokens[-1].casefold().strip(",.") in _TRAILING:
         tokens = tokens[:-1]
     # The month is capitalized, the verb is not.
-    folded_tokens = [token.casefold().strip(",.") for token in tokens if token != "May"]
+    folded_tokens = [token.casefold().strip(",.") for token in tokens if not token.startswith("May")]
     if not 0 < len(tokens) <= MAX_WORDS or not refused.isdisjoint(folded_tokens):
         return None
     if _points_outside(folded_tokens):

@@ -294,7 +294,8 @@ ROUTINES = (
         replaces=True,
     ),
     rule(
-        r"(i|we) can't <word=swim|drive|whistle|cook|ride a bike|dance|sing|smell|taste|read music|touch-type|run|walk far>"
+        r"(i|we) can't <word=swim|drive|whistle|cook|ride a bike|dance|sing|smell|taste|read music|touch-type"
+        r"|run|walk far>"
         r"( any ?more| at all)?",
         "{who} cannot {word}.",
         "cannot:{word}",

@@ -68,8 +68,8 @@ def _names() -> Iterator[ExtractionRule]:
             Needs.WHOLE,
         )
         yield rule(
-            r"(i|we) (have|got|just got|adopted|just adopted|bought) (a|an|another|a second) ([\w'-]+ "
-            rf")?{WHICH}<word={kinds}>,? "
+            r"(i|we) (have|got|just got|adopted|just adopted|bought) (a|an|another|a second) "
+            rf"([\w'-]+ )??{WHICH}<word={kinds}>,? "
             r"((who's |he's |she's |that's )?(called|named)|whose name is|(and )?(his|her|its|their) name is) "
             r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
             r"(?:[ ,].*)?",

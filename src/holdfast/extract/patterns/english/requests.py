@@ -178,8 +178,8 @@ REQUESTS = (
     ),
     rule(
         rf"{_PLEASE}(don't|do not) (ever )?<order=(suggest|recommend|wake|message|text|call|remind|contact"
-        r"|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use|book"
-        r"|schedule|switch|correct|swear|spoil|interrupt|start|end|mention|sugarcoat|bring up|compliment"
+        r"|disturb|email|ask|explain|translate|apologi[sz]e|lecture|summari[sz]e|repeat|assume|use"
+        r"|switch|correct|swear|spoil|interrupt|start|end|mention|sugarcoat|bring up|compliment"
         r"|patroni[sz]e|flatter|judge|nag|push|praise)\b.*>",
         "{who} does not want the assistant to {order}.",
         "wants:{order_head}",
@@ -221,7 +221,8 @@ REQUESTS = (
         "wants:{order_head}",
     ),
     rule(
-        rf"i (hate|don't like|can't stand|dislike) (it when you (use|add|write|make) )?<order=([\w-]+ ){{0,2}}({_BANNED})"
+        rf"i (hate|don't like|can't stand|dislike) (it when you (use|add|write|make) )?"
+        rf"<order=([\w-]+ ){{0,2}}({_BANNED})"
         r"( in (your |the )?(answers|replies|messages|texts|writing))?>(?<!films)(?<!movies)(?<!small talk)(?<!jokes)",
         "{who} does not want {order}.",
         "wants:{order_head}",

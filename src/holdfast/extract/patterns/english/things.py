@@ -108,7 +108,8 @@ THINGS_OWNED = (
         needs=Needs.WHOLE,
     ),
     rule(
-        r"(i|we) have <what=(over |about |more than |almost )?\d+ ([\w-]+ )?(records|books|stamps|plants|tattoos|piercings|nephews"
+        r"(i|we) have <what=(over |about |more than |almost )?\d+ ([\w-]+ )?(records|books|stamps|plants|tattoos"
+        r"|piercings|nephews"
         r"|nieces|cousins|grandchildren|followers|subscribers|employees|cars|bikes|guitars|games|comics|coins|cds|dvds"
         r"|houseplants|acres|cards|figurines|watches|cameras)\b.*>",
         "{who} has {what}.",

@@ -95,7 +95,8 @@ BUSINESSES = (
 )
 THINGS = (
     "car|van|truck|pickup|camper|campervan|motorhome|caravan|motorbike|motorcycle|scooter|moped|vespa|bike|bicycle"
-    "|e-bike|ebike|cargo bike|road bike|mountain bike|boat|sailboat|kayak|canoe|surfboard|skateboard|house|flat(?! tire| tyre)"
+    "|e-bike|ebike|cargo bike|road bike|mountain bike|boat|sailboat|kayak|canoe|surfboard|skateboard|house"
+    "|flat(?! tire| tyre)"
     "|apartment|condo|cabin|cottage|garden|allotment|balcony|phone|smartphone|mobile|laptop|computer|pc|desktop|tablet"
     "|ipad|iphone|macbook|mac|kindle|e-reader|smartwatch|watch|tv|television|camera|printer|3d printer|drone|console"
     "|playstation|xbox|nintendo switch|switch|guitar|bass|piano|keyboard|violin|viola|cello|trumpet|trombone|saxophone"

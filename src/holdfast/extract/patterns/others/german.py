@@ -135,8 +135,8 @@ GERMAN = Language(
         (r"(ich fahre|ich besitze) <words=(einen?|eine|ein) .+>", "{who} fährt {words}.", "drives"),
         (r"ich habe (mein|meine|meinen|das|den|die) <ended> verkauft", "{who} hat {ended} verkauft.", "has:{ended}"),
         (
-            r"ich bin (jetzt |seit .+ )?<verbatim=vegetarier(in)?|veganer(in)?|vegan|vegetarisch|diabetiker(in)?|linkshänder(in)?"
-            r"|laktoseintolerant>",
+            r"ich bin (jetzt |seit .+ )?<verbatim=vegetarier(in)?|veganer(in)?|vegan|vegetarisch|diabetiker(in)?"
+            r"|linkshänder(in)?|laktoseintolerant>",
             "{who} ist {verbatim}.",
             "diet",
         ),
