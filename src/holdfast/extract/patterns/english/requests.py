@@ -134,7 +134,7 @@ REQUESTS = (
     rule(
         rf"{_PLEASE}<order=(use|write in|write|answer in|reply in|respond in|speak|speak in|answer with|talk in"
         rf"|stick to) (only )?{_STYLE}( \w+)?( (units?|spelling|english|time|format|please|sentences|points"
-        r"|notation|style|to me|with me|when .+))*>",
+        r"|notation|style|to me|with me))*>",
         "{who} wants the assistant to {order}.",
         "wants:{order_head}",
     ),
