@@ -1,7 +1,8 @@
 """Extract facts from a conversation by plain patterns: no model, no network, in time linear in the text.
 
-It proposes little and is seldom wrong: only what people state explicitly about themselves. Questions, wishes, reported
-speech, quotations, orders and jokes yield nothing, and neither does any message of an assistant, a tool or the system.
+It proposes only what people state explicitly about themselves, their relatives, animals and things, and what they want
+of an assistant for good. Questions, wishes, reported speech, quotations, orders for once and jokes yield nothing, and
+neither does any message of an assistant, a tool or the system.
 Every candidate is one short sentence that names its speaker and cites the messages it was read from.
 
 Days are those of the extractor's zone: in another one, "yesterday" said near midnight may be a day off.

@@ -22,11 +22,18 @@ MAX_SENTENCE_CHARS = 400
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf][\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]*")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+# A tag at the beginning of a line ("[system]", "[10:02]") says that the line is somebody else's.
+_TAGGED_LINE = re.compile(r"^[ \t]*\[[^\n]*$", re.MULTILINE)
 _BRACKETED = re.compile(r"\[[^\]\n]*(?:\]|$)", re.MULTILINE)
 _MARKUP = re.compile(r"<[^>\n]*(?:>|$)|\{[^}\n]*(?:\}|$)|`[^`\n]*(?:`|$)", re.MULTILINE)
 _MARK = "§"  # placeholder for removed text; no value may hold it
 _QUOTED = re.compile(r'"([^"\n]*)(?:"|$)', re.MULTILINE)
-_OWN_WORDS = re.compile(r"\b(?:i|i'm|my|we|our|me|ich|yo|je|eu|mi|meu|mein)\b|我|^[^\w]*$", re.IGNORECASE)
+_OWN_WORDS = re.compile(
+    r"\b(?:i|i'm|my|we|our|me|ich|yo|je|eu|mi|meu|mein)\b|我|^[^\w]*$"
+    r"|^\W*(?:always|never|please|don't|do not|from now on|answer|reply|respond|use|keep|call|stop"
+    r"|no more|be|write|speak)\b",
+    re.IGNORECASE,
+)
 _BOUNDARY = re.compile(r"[.!?…]{1,6}[\"')]{0,2}(?=\s|$)|[;\n。！？；]+")
 _ABBREVIATION = re.compile(r"(?:\b(?:st|mr|mrs|ms|dr|jr|sr|mt|ft|prof)|(?<!')\b[A-Z])$", re.IGNORECASE)
 _ORDINAL = re.compile(
@@ -57,6 +64,8 @@ _UNRELIABLE = re.compile(
     r"|sarcas\w+|hypothetical\w*|for example|example sentence|jailbreak\w*|system prompt)\b|(?:^|\s)/s\b"
     r"|\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|prompt|rule|previous"
     r"|prior|above|guideline)"
+    r"|\bfrom now on,? (?:you|your|act|behave)\b"
+    r"|\bwithout (?:any )?(?:limits|restrictions|filters?|rules|guardrails|censorship|limitations)\b"
     r"|\byou (?:are now|must|should now|will now)\b|</?(?:system|user|assistant|instructions?)\b"
     r"|\b(?:system|assistant):",
     re.IGNORECASE,
@@ -197,7 +206,8 @@ def sentences_of(text: str) -> Iterator[Sentence]:
 
 
 def _own_lines(text: str) -> str:
-    text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", _EMOJI.sub(" . ", _FENCE.sub("\n", text))))
+    text = _TAGGED_LINE.sub("", _EMOJI.sub(" . ", _FENCE.sub("\n", text)))
+    text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", text))
     lines = (line for line in text.split("\n") if not _FOREIGN_LINE.match(line))
     return _QUOTED.sub(_without_speech, "\n".join(lines))
 

@@ -38,28 +38,32 @@ _NUMBER = (
 _KIND = "{person}"
 
 
+_CALLED = r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
+_HAVE_ONE = r"(i|we) (have|got|just got|adopted|just adopted|bought) (a|an|another|a second) ([\w'-]+ )??"
+# {named} is "my older sister", {one} "older sister"; the second member says if the sentence is read to its end.
+_NAMINGS = (
+    (rf"{{named}}('s name is| is called| is named|'s called|'s named| goes by) {_CALLED}", False),
+    (
+        rf"{_HAVE_ONE}{{one}},? ((who's |he's |she's |that's )?(called|named)|whose name is"
+        rf"|(and )?(his|her|its|their) name( is|'s)|(he|she|it)('s| is) (called|named)) {_CALLED}(?:[ ,].*)?",
+        True,
+    ),
+    (rf"(?P<someone>{_NAME}), my {{one}}, .+", True),
+    (rf"(?P<someone>{_NAME}) is my {{one}}( .*)?", False),
+)
+
+
 def _names() -> Iterator[ExtractionRule]:
+    text = "{whose} {word} is called {someone}."
     for kinds, key in (
         (f"{MANY_RELATIVES}|{PETS}", "{word}:{someone}"),
         (ONE_RELATIVE, "{word}"),
         (PARTNERS, "partner"),
     ):
-        named = f"(my|our) {WHICH}<word={kinds}>"
-        text = "{whose} {word} is called {someone}."
-        yield rule(
-            rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)",
-            text,
-            key,
-            Since.ALWAYS,
-            anywhere=True,
-        )
-        yield rule(
-            rf"{named}('s name is| is called| is named|'s called|'s named| goes by) "
-            r"(?P<someone>[^\s,]+(?: [^\s,]+)?)",
-            text,
-            key,
-            Since.ALWAYS,
-        )
+        one = f"{WHICH}<word={kinds}>"
+        named = f"(my|our) {one}"
+        anywhere = rf"\b{named},? (?P<someone>[^\W\d_][^\s,]+(?: [^\W\d_][^\s,]+)?)"
+        yield rule(anywhere, text, key, Since.ALWAYS, anywhere=True)
         yield rule(
             rf"{named}( is|'s) (?P<introduced>.+)",
             text.replace("someone", "introduced"),
@@ -67,41 +71,9 @@ def _names() -> Iterator[ExtractionRule]:
             Since.ALWAYS,
             Needs.WHOLE,
         )
-        yield rule(
-            r"(i|we) (have|got|just got|adopted|just adopted|bought) (a|an|another|a second) "
-            rf"([\w'-]+ )??{WHICH}<word={kinds}>,? "
-            r"((who's |he's |she's |that's )?(called|named)|whose name is|(and )?(his|her|its|their) name is) "
-            r"(?P<someone>[^\s,]+(?: [^\s,]+)?)"
-            r"(?:[ ,].*)?",
-            text,
-            key,
-            Since.ALWAYS,
-            across=True,
-        )
-        yield rule(
-            rf"(i|we) (have|got|adopted) (a|an|another) ([\w'-]+ )??{WHICH}<word={kinds}>,? "
-            r"(his|her|its|their) name( is|'s) (?P<someone>[^\s,]+(?: [^\s,]+)?)(?:[ ,].*)?",
-            text,
-            key,
-            Since.ALWAYS,
-            across=True,
-        )
-        yield rule(
-            rf"(i|we) (have|got) (a|an|another) ([\w'-]+ )??{WHICH}<word={kinds}>, (he|she|it)('s| is) (called|named) "
-            r"(?P<someone>[^\s,]+(?: [^\s,]+)?)(?:[ ,].*)?",
-            text,
-            key,
-            Since.ALWAYS,
-            across=True,
-        )
-        yield rule(
-            rf"(?P<someone>{_NAME}), my {WHICH}<word={kinds}>, .+",
-            text,
-            key,
-            Since.ALWAYS,
-            across=True,
-        )
-        yield rule(rf"(?P<someone>{_NAME}) is my {WHICH}<word={kinds}>( .*)?", text, key, Since.ALWAYS, Needs.WHOLE)
+        for naming, across in _NAMINGS:
+            said = naming.replace("{named}", named).replace("{one}", one)
+            yield rule(said, text, key, Since.ALWAYS, across=across)
 
 
 _FACTS = (

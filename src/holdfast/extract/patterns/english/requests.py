@@ -13,7 +13,7 @@ _MANNER = (
     "answer|reply|respond|write|speak|talk|use|give|show|explain|keep|address|cite|include|add|mention|format|round"
     "|convert|spell|translate|start|end|begin|ask|check|double[- ]check|tell|suggest|recommend|list|quote|sign|put|make"
     "|be|provide|offer|call|refer|summari[sz]e|present|express|confirm|warn|remind|assume|avoid|stick|limit|name|state"
-    "|calculate|number|structure|link|label|greet|wait|prefer|say|send|consider|describe|sort|wrap|number|highlight"
+    "|calculate|number|structure|link|label|greet|wait|prefer|say|consider|describe|sort|wrap|number|highlight"
 )
 _LASTING_MANNER = (
     "answer|reply|respond|speak|talk|use|give|show|explain|keep|call|address|cite|include|mention|be|avoid|stop|start"
@@ -117,11 +117,6 @@ REQUESTS = (
         "{who} wants the assistant to {order}.",
         "wants:{order_head}",
         across=True,
-    ),
-    rule(
-        rf"you should always <order=({_MANNER})\b.*>",
-        "{who} wants the assistant to always {order}.",
-        "wants:{order_head}",
     ),
     rule(
         r"when(ever)? you <order1=(write|answer|reply|give|show|explain|suggest|recommend|send|make|list"
