@@ -122,7 +122,7 @@ FRENCH = Language(
         (r"j'ai vendu (mon|ma|le|la) <ended>", "{who} a vendu {ended}.", "has:{ended}"),
         (
             r"je suis (devenue? )?<word=végétarienn?e?|végane?|vegan|vegane|diabétique|gauch[eè]re?|gaucher"
-            r"|intolérante? au (lactose|gluten)|cœliaque>",
+            r"|intolérante? au (lactose|gluten)|cœliaque>( (depuis|et|mais|car|parce) .+)?",
             "{who} est {word}.",
             "diet",
         ),

@@ -136,7 +136,7 @@ GERMAN = Language(
         (r"ich habe (mein|meine|meinen|das|den|die) <ended> verkauft", "{who} hat {ended} verkauft.", "has:{ended}"),
         (
             r"ich bin (jetzt |seit .+ )?<verbatim=vegetarier(in)?|veganer(in)?|vegan|vegetarisch|diabetiker(in)?"
-            r"|linkshänder(in)?|laktoseintolerant>",
+            r"|linkshänder(in)?|laktoseintolerant>( (seit|und|aber|weil) .+)?",
             "{who} ist {verbatim}.",
             "diet",
         ),

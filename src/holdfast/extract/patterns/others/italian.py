@@ -115,7 +115,8 @@ ITALIAN = Language(
         ),
         (r"ho venduto (la mia|il mio|la|il|l') ?<ended>", "{who} ha venduto {ended}.", "has:{ended}"),
         (
-            r"sono <word=vegetarian[oa]|vegan[oa]|celiac[oa]|diabetic[oa]|mancin[oa]|intollerante al lattosio>",
+            r"sono <word=vegetarian[oa]|vegan[oa]|celiac[oa]|diabetic[oa]|mancin[oa]"
+            r"|intollerante al lattosio>( (da|dal|dalla|e|ma|perché) .+)?",
             "{who} è {word}.",
             "diet",
         ),

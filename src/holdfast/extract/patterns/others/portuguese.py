@@ -95,7 +95,8 @@ PORTUGUESE = Language(
         ),
         (r"vendi (o meu|a minha|meu|minha|o|a) <ended>", "{who} vendeu {ended}.", "has:{ended}"),
         (
-            r"(eu )?sou <word=vegetarian[oa]|vegan[oa]|celíac[oa]|diabétic[oa]|canhot[oa]|intolerante à lactose>",
+            r"(eu )?sou <word=vegetarian[oa]|vegan[oa]|celíac[oa]|diabétic[oa]|canhot[oa]"
+            r"|intolerante à lactose>( (desde|há|e|mas|porque) .+)?",
             "{who} é {word}.",
             "diet",
         ),

@@ -119,7 +119,8 @@ SPANISH = Language(
         (r"(vendí|he vendido) (mi|el|la) <ended>", "{who} vendió {ended}.", "has:{ended}"),
         # diet and health
         (
-            r"(yo )?soy <word=vegetarian[oa]|vegan[oa]|celíac[oa]|diabétic[oa]|zurd[oa]|intolerante a la lactosa>",
+            r"(yo )?soy <word=vegetarian[oa]|vegan[oa]|celíac[oa]|diabétic[oa]|zurd[oa]"
+            r"|intolerante a la lactosa>( (desde|y|pero|porque) .+)?",
             "{who} es {word}.",
             "diet",
         ),
