@@ -1,0 +1,73 @@
+"""Keep of a message what its speaker states as their own: not what is quoted, pasted or pretended.
+
+Quotations, code, markup, lines of others ("Bob: I live in Paris"), texts to work on and instructions to an agent are
+left out. The function is cautious: it rather leaves out a statement than takes another's for the speaker's own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
+_EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf][\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]*")
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_BRACKETED = re.compile(r"\[[^\]\n]*(?:\]|$)", re.MULTILINE)
+_MARKUP = re.compile(r"<[^>\n]*(?:>|$)|\{[^}\n]*(?:\}|$)|`[^`\n]*(?:`|$)", re.MULTILINE)
+_MARK = "§"  # placeholder for removed text; no value may hold it
+# After a colon it is speech: 'she said: "…"'.
+_QUOTED = re.compile(r'(:\s*)?"([^"\n]*)(?:"|$)', re.MULTILINE)
+# All that follows the head of a forwarded mail, "Ben wrote:" or "Transcript:" is another's.
+_FORWARDED = re.compile(
+    r"^[ \t]*(?:from|von|de|da): .*\n(?:.*\n){0,4}?[ \t]*(?:subject|betreff|asunto|objet|assunto|oggetto): .*"
+    r"|^[ \t]*-{2,} ?(?:forwarded|original|weitergeleitet|ursprünglich).*"
+    r"|^.{0,80}\b(?:wrote|writes|schrieb|schreibt|escribió|écrit|escreveu|transcript|begin quote):[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OWN_WORDS = re.compile(r"\b(?:i|i'm|my|we|our|me|ich|yo|je|j|eu|mi|meu|mein)\b|我|^[^\w]*$", re.IGNORECASE)
+
+# "Bob: I live in Paris" and "> I live in Paris" are not the speaker's own words.
+_FOREIGN_LINE = re.compile(
+    r"\s*(?:>|[-*#|]\s|\d+[.)]\s|(?!(?:ps|btw|note|update|correction|fun fact|fyi)\b)[\w .'-]{1,40}:\s)", re.I
+)
+_TASK = re.compile(
+    r"(?:^|[.!?:\n] {0,2})(?:(?:please|can you|could you|now|help me) ){0,3}"
+    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write|draft|compose|role-?play"
+    r"|pretend|act as|act like"
+    r"|repeat after|repeat the|correct (?:this|the|my)|fix (?:this|the|my)|edit (?:this|the|my)|imagine|suppose|say:"
+    r"|let's pretend|let's say|finish (?:this|the)|complete (?:this|the)|traduce"
+    r"|übersetze|traduis|traduza|翻译|dear )",
+    re.IGNORECASE,
+)
+_UNRELIABLE = re.compile(
+    r"\b(?:just kidding|only kidding|i'm kidding|jk|just joking|i'm joking|april fools|role-?play\w*"
+    r"|lyrics|in character"
+    r"|sarcas\w+|hypothetical\w*|for example|example sentence|jailbreak\w*|system prompt)\b|(?:^|\s)/s\b"
+    r"|\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|prompt|rule|previous"
+    r"|prior|above|guideline)"
+    r"|\byou (?:are now|must|should now|will now)\b|</?(?:system|user|assistant|instructions?)\b"
+    r"|\b(?:system|assistant):",
+    re.IGNORECASE,
+)
+
+
+def own_words(text: str) -> str:
+    """Return the speaker's own words; an empty text if the whole message is a task, a pretence or an instruction."""
+    text = unicodedata.normalize("NFC", text).translate(_APOSTROPHES)
+    if _UNRELIABLE.search(text) or _TASK.search(text):
+        return ""
+    forwarded = _FORWARDED.search(text)
+    return _own_lines(text[: forwarded.start()] if forwarded else text)
+
+
+def _own_lines(text: str) -> str:
+    text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", _EMOJI.sub(" . ", _FENCE.sub("\n", text))))
+    lines = (line for line in text.split("\n") if not _FOREIGN_LINE.match(line))
+    return _QUOTED.sub(_without_speech, "\n".join(lines))
+
+
+def _without_speech(quoted: re.Match[str]) -> str:
+    """Keep a quoted title; remove quoted speech."""
+    words = quoted[2]
+    is_speech = quoted[1] is not None or _OWN_WORDS.search(words) or words.count(" ") > 5
+    return f"{quoted[1] or ''}{_MARK if is_speech else words}"
