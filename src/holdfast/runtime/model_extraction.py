@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.domain import ids
-from holdfast.domain.access import Grant
+from holdfast.domain.access import SYSTEM, Action, Grant, authorize
 from holdfast.domain.candidates import GROUNDS, can_accept, is_supported
 from holdfast.domain.contract import Usage
 from holdfast.domain.events import Event, EventKind
@@ -97,7 +97,7 @@ async def read_with_model(
         for request in requests[-MAX_REQUESTS:]:
             if time.monotonic() > stop_at:
                 break
-            await _ask(core, flush_model.curator, job, grant, request, by_id, reading)
+            await _ask(core, flush_model.curator, job, request, by_id, reading)
             left.subtract(message.id for message in request)
             reading.read_count = sum(not pieces for pieces in left.values())
             report_progress(reading.read_count, job.total)
@@ -134,13 +134,12 @@ async def _ask(
     core: Core,
     curator: Curator,
     job: Job,
-    grant: Grant,
     request: Sequence[Message],
     visible: Mapping[MessageId, GroundedMessage],
     reading: ModelReading,
 ) -> None:
     """Ask the model about some messages, and add what it proposes. Raises what the model failed with."""
-    known = await _find_known(core, job, grant, request)
+    known = await _find_known(core, job, request)
     curated = await curator.curate(request, known)
     reading.used += curated.usage
     reading.dropped += curated.dropped
@@ -156,11 +155,13 @@ async def _ask(
             reading.candidates += (candidate,)
 
 
-async def _find_known(core: Core, job: Job, grant: Grant, request: Sequence[Message]) -> list[MemoryRecord]:
+async def _find_known(core: Core, job: Job, request: Sequence[Message]) -> list[MemoryRecord]:
     """Return the memories that new facts may repeat, update or contradict, if the model may see them."""
     texts = [message.text[:_COMPARED_CHARS] for message in request]
-    now = core.clock.now()
-    related = await find_related(core, grant, lasting_scope(job.scope), texts, limit=MAX_KNOWN)
+    now, scope = core.clock.now(), lasting_scope(job.scope)
+    # The job's own grant reaches its conversation alone.
+    grant = authorize(SYSTEM, Action.WORK, scope)
+    related = await find_related(core, grant, scope, texts, limit=MAX_KNOWN)
     current = [memory for memory in related if memory.validity.until is None or memory.validity.until > now]
     return await core.store.read(grant, lambda reader: select_visible_memories(reader, current))
 
