@@ -103,5 +103,8 @@ class Engine:
             await self._core.subscribers.close()
         await self._core.store.close()
         await self._core.embedder.close()
-        if self._core.curator is not None:
-            await self._core.curator.close()
+        flush_model = self._core.flush_model
+        # Both verbs usually have the same.
+        for curator in {self._core.curator, None if flush_model is None else flush_model.curator}:
+            if curator is not None:
+                await curator.close()

@@ -25,11 +25,11 @@ class IndexedProposal:
 
 
 def reconcile_proposals(
-    core: Core, transaction: Transaction, scope: Scope, proposed: Sequence[IndexedProposal]
+    core: Core, transaction: Transaction, scope: Scope, proposed: Sequence[IndexedProposal], author: str
 ) -> None:
-    """Write the proposals, one after the other, in one commit."""
+    """Write the proposals of an author, such as `extractor:rules`, one after the other, in one commit."""
     for proposal in proposed:
-        _accept(core, transaction, scope, proposal)
+        _accept(core, transaction, scope, proposal, author)
 
 
 def learnable_messages(reader: Reader, message_ids: tuple[str, ...]) -> list[Message]:
@@ -51,12 +51,12 @@ def replaces_memory(candidate: Candidate, old: MemoryRecord) -> bool:
     return candidate.replaces or since is None or until_now is None or since >= until_now
 
 
-def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: IndexedProposal) -> None:
+def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: IndexedProposal, author: str) -> None:
     candidate = proposal.candidate
     # Some evidence was forgotten or put away since it was read: do not learn from it.
     if len(learnable_messages(transaction, candidate.evidence)) < len(candidate.evidence):
         return
-    slot = f"{core.extractor.name}/{candidate.key}"
+    slot = f"{author.partition(':')[2]}/{candidate.key}"
     old = transaction.records.in_slot(scope, slot)
     if isinstance(old, MemoryRecord) and old.text == candidate.text:
         # Repeated: it now has both as evidence, and stays if one of them is forgotten.
@@ -76,7 +76,7 @@ def _accept(core: Core, transaction: Transaction, scope: Scope, proposal: Indexe
             validity=candidate.validity,
             recorded_at=time_after(now, old) if isinstance(old, MemoryRecord) else now,
             source=None,
-            author=f"extractor:{core.extractor.name}",
+            author=author,
             reason="said anew" if isinstance(old, MemoryRecord) else None,
             evidence=candidate.evidence,
             metadata={},
