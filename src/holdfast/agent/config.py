@@ -20,6 +20,7 @@ from holdfast.agent.keyfiles import key_text
 from holdfast.client.gateway import DEFAULT_SCOPE, DEFAULT_TOP_K, MAX_TOP_K, SCOPES
 from holdfast.domain.checks import checked_seconds, checked_whole
 from holdfast.domain.location import checked_url
+from holdfast.domain.recall_policy import check_floor
 from holdfast.domain.scope import check_part
 from holdfast.domain.secret import Secret
 from holdfast.errors import ConfigurationError, InvalidInput
@@ -40,7 +41,18 @@ _NO_GATEWAY = (
 _AGENT = (
     "id", "provider", "model", "baseUrl", "apiKeyFile", "instructions", "maxToolRounds", "historyMessages", "skills",
 )  # fmt: skip
-_GATEWAY = ("baseUrl", "userId", "userKey", "userKeyFile", "appId", "projectId", "scope", "topK", "timeoutSeconds")
+_GATEWAY = (
+    "baseUrl",
+    "userId",
+    "userKey",
+    "userKeyFile",
+    "appId",
+    "projectId",
+    "scope",
+    "topK",
+    "minScore",
+    "timeoutSeconds",
+)
 
 
 class MemoryMode(StrEnum):
@@ -65,6 +77,7 @@ class MemoryGatewayConfig:
     scope: tuple[str, ...] = DEFAULT_SCOPE
     top_k: int = DEFAULT_TOP_K
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    min_score: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.user_key, Secret):
@@ -75,6 +88,7 @@ class MemoryGatewayConfig:
         if not self.scope or not all(name in SCOPES for name in self.scope):
             raise InvalidInput("scope", f"must be one or more of {', '.join(SCOPES)}")
         checked_whole(self.top_k, "top_k", 1, MAX_TOP_K)
+        check_floor(self.min_score)
         checked_seconds(self.timeout_seconds, "timeout_seconds")
 
 
@@ -207,6 +221,7 @@ def _gateway(
     app_id, project_id = _part(section, "appId", "default"), _part(section, "projectId", "default")
     top_k = section.integer("topK", DEFAULT_TOP_K, 1, MAX_TOP_K)
     timeout_seconds = section.seconds("timeoutSeconds", DEFAULT_TIMEOUT_SECONDS)
+    min_score = section.share("minScore")
     base_url = _url(section, "baseUrl") if section.text("baseUrl").strip() else ""
     user_id = _part(section, "userId", "") if section.text("userId").strip() else ""
     user_key, absent = _key(section)
@@ -228,6 +243,7 @@ def _gateway(
         scope=tuple(dict.fromkeys(section.texts("scope", DEFAULT_SCOPE))),
         top_k=top_k,
         timeout_seconds=timeout_seconds,
+        min_score=min_score,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.domain.checks import MAX_SECONDS, checked_seconds, checked_whole
+from holdfast.domain.checks import MAX_SECONDS, checked_real, checked_seconds, checked_whole
 from holdfast.errors import ConfigurationError, InvalidInput
 
 T = TypeVar("T")
@@ -84,6 +84,13 @@ class ConfigSection:
             lambda: checked_seconds(self._values.get(name, default), name),
             f"must be a number of seconds above 0 and up to {MAX_SECONDS:,.0f}",
         )
+
+    def share(self, name: str) -> float | None:
+        """Return a number from 0 to 1, or None if there is none."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        return self.validate(name, lambda: checked_real(value, name, 0, 1), "must be a number from 0 to 1")
 
     def path(self, name: str) -> Path | None:
         """Return a path, relative to the config file's folder."""

@@ -21,7 +21,7 @@ from holdfast.domain.memory import Trust
 from holdfast.domain.recall_policy import RecallItem, belief_rank, select_records
 from holdfast.domain.reference_message import bracket, record_line, shown_name
 from holdfast.domain.scope import check_part
-from holdfast.domain.times import to_micros
+from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.visible_text import one_line
 from holdfast.errors import InvalidInput, StoreClosed
 
@@ -120,7 +120,8 @@ class MemoryGatewayService:
         except _FAILURES as error:
             return GatewayRecallOutcome(False, (), "", AuditEvent(RECALL_FAILED, _failure("search", error)))
         texts = [hit for hit in hits if one_line(hit.text or "")]
-        chosen = select_records([_recall_item(hit, place) for place, hit in enumerate(texts)], max(1, len(texts)))
+        found = [_recall_item(hit, place, self._config.min_score) for place, hit in enumerate(texts)]
+        chosen = select_records(found, max(1, len(texts)), query=prompt)
         items = tuple(map(self._item, chosen.records))
         event = AuditEvent(RECALL_SUCCEEDED, {"scopes": list(scopes), "results": len(items)})
         return GatewayRecallOutcome(True, items, reference_message(items), event)
@@ -198,7 +199,7 @@ class MemoryGatewayService:
         return shorten(encodable(text).strip().replace(self._config.user_key.revealed(), "***"), most)
 
 
-def _recall_item(hit: GatewayHit, place: int) -> RecallItem[GatewayHit]:
+def _recall_item(hit: GatewayHit, place: int, min_score: float | None = None) -> RecallItem[GatewayHit]:
     """Read what the policy of `recall` needs. Another gateway may send none of it: then every result is shown once."""
     raw = hit.raw
     role, sender, trust = (text if isinstance(text := raw.get(name), str) else None for name in _POLICY_FIELDS)
@@ -211,7 +212,7 @@ def _recall_item(hit: GatewayHit, place: int) -> RecallItem[GatewayHit]:
         id=hit.id or f"#{place}",
         text=hit.text or "",
         score=hit.score,
-        is_relevant=raw.get("relevant") is not False,
+        is_relevant=raw.get("relevant") is not False if min_score is None else (hit.score or 0.0) >= min_score,
         is_memory=is_memory,
         is_assistants=role not in (None, "user"),
         source=hit.resource_uri,
@@ -219,7 +220,17 @@ def _recall_item(hit: GatewayHit, place: int) -> RecallItem[GatewayHit]:
         evidence=evidence if is_memory else frozenset(),
         revised=isinstance(revision, int) and revision > 1,
         rank=belief_rank(role, _TRUSTS.get(trust or ""), from_source=hit.resource_uri is not None),
+        at=_moment(raw.get("timestamp")),
     )
+
+
+def _moment(milliseconds: object) -> datetime | None:
+    if not isinstance(milliseconds, int) or isinstance(milliseconds, bool):
+        return None
+    try:
+        return from_micros(milliseconds * 1_000)
+    except (OverflowError, ValueError, InvalidInput):
+        return None
 
 
 def reference_message(items: Sequence[RecalledItem]) -> str:

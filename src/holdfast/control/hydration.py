@@ -32,6 +32,7 @@ from holdfast.domain.hydration import (
     preamble,
 )
 from holdfast.domain.ids import Id
+from holdfast.domain.recall_policy import Floor
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, ProviderTimeout
 from holdfast.loops import running_loop
 from holdfast.runtime.gate import Call, CompositeRequest, Core
@@ -57,6 +58,7 @@ class Hydrate(CompanyRequest, CompositeRequest[Hydration]):
         DEFAULT_BUDGET_MS
     )
     binding_key: BindingKey | None = None
+    min_score: Floor | None = None
 
     async def carry_out(self, core: Core, call: Call) -> Hydration:
         hook = HookContext(
@@ -93,12 +95,14 @@ class Hydrate(CompanyRequest, CompositeRequest[Hydration]):
         return Hydration(call.operation_id, binding=None if binding is None else binding.key, reason=failure.code)
 
     async def _query_memory(self, core: Core, call: Call, binding: Binding) -> ProviderResponse[ContextBundle]:
-        request = QueryRequest(binding.key, self.scope, self.query, self.top_k, Intent.AGENT_PREAMBLE)
+        request = QueryRequest(
+            binding.key, self.scope, self.query, self.top_k, Intent.AGENT_PREAMBLE, min_score=self.min_score
+        )
         seconds = self.budget_ms / 1000 * (1 - _FOR_THE_TRAIL)
         return await query_binding(core, call, binding, request, seconds)
 
     def _to_result(self, call: Call, answer: ProviderResponse[ContextBundle]) -> Hydration:
-        shown, text = preamble(answer.result.snippets, self.max_chars)
+        shown, text = preamble(answer.result.snippets, self.max_chars, self.query)
         return Hydration(
             call.operation_id,
             text,

@@ -20,6 +20,7 @@ from holdfast.control.response_validation import (
     Validator,
     describe_response,
     forget_validator,
+    query_validator,
     snippet_validator,
     validator,
 )
@@ -67,6 +68,7 @@ from holdfast.domain.contract import (
 )
 from holdfast.domain.control import ProviderResponse
 from holdfast.domain.operations import Attribution
+from holdfast.domain.recall_policy import Floor
 from holdfast.errors import NotFound
 from holdfast.ports.provider import FullAdapter
 from holdfast.runtime.gate import Call, CompositeRequest, Core
@@ -176,23 +178,28 @@ class Query(CompanyCall[ProviderResponse[ContextBundle]]):
     metadata_filter: MetadataFilter = field(default_factory=dict)
     binding_key: BindingKey | None = None
     hook: Hook | None = None
+    min_score: Floor | None = None
 
     def attribution(self) -> Attribution | None:
         return None if self.hook is None else Attribution(hook=self.hook)
 
     def work(self, binding: Binding) -> Work:
-        request = QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, self.metadata_filter)
+        request = self._request(binding)
         return lambda adapter: adapter.query(request)
 
     def check(self, binding: Binding) -> Validator[ContextBundle]:
-        return validator(ContextBundle, self.top_k)
+        return query_validator(self._request(binding))
+
+    def _request(self, binding: Binding) -> QueryRequest:
+        wanted = self.metadata_filter
+        return QueryRequest(binding.key, self.scope, self.query, self.top_k, self.intent, wanted, self.min_score)
 
 
 async def query_binding(
     core: Core, call: Call, binding: Binding, request: QueryRequest, timeout_seconds: float | None = None
 ) -> ProviderResponse[ContextBundle]:
     """Query through a binding that is already resolved."""
-    check = validator(ContextBundle, request.top_k)
+    check = query_validator(request)
     return await call_provider(
         core, call, binding, lambda adapter: adapter.query(request), check, timeout_seconds=timeout_seconds
     )

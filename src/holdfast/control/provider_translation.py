@@ -176,12 +176,12 @@ class _QueryTranslation(Translation[Q, ContextBundle]):
     def hits(self, found: ContextBundle) -> list[Hit]:
         narrow, wanted = self._scope(), self.verb.options
         hits = [to_hit(each, narrow, self.now) for each in found.snippets if matches_scope(each, self.verb.scope)]
-        return [each for each in hits if post_filter.matches_options(each, wanted)][: wanted.top_k]
+        return [each for each in hits if post_filter.matches_options(each, wanted)]
 
 
 class SearchTranslation(_QueryTranslation[Search]):
     def answer(self, found: ContextBundle, operation_id: OperationId) -> tuple[Hit, ...]:
-        return tuple(self.hits(found))
+        return tuple(self.hits(found)[: self.verb.options.top_k])
 
 
 class RecallTranslation(_QueryTranslation[RecallMemory]):
@@ -193,7 +193,7 @@ class RecallTranslation(_QueryTranslation[RecallMemory]):
         return super().unsupported_reason()
 
     def answer(self, found: ContextBundle, operation_id: OperationId) -> Recall:
-        chosen = select_hits(self.hits(found), self.verb.options.top_k)
+        chosen = select_hits(self.hits(found), self.verb.options.top_k, query=self.verb.query)
         return self.verb.to_recall(chosen, None, "the provider found nothing that bears on the query")
 
 

@@ -26,6 +26,7 @@ from holdfast.domain.contract import (
     HookKind,
     ListPage,
     ProfileResult,
+    QueryRequest,
     RecordHandle,
     Snippet,
     SourceKind,
@@ -113,6 +114,20 @@ def validator(kind: type[T], most: int = MAX_RECORDS, within: Scope | None = Non
         return describe_response(kind(**checked), dropped)
 
     return check
+
+
+def query_validator(request: QueryRequest) -> Validator[ContextBundle]:
+    """Return the check of a query's response, which drops the snippets that score too little."""
+    check, least = validator(ContextBundle, request.top_k), request.min_score
+
+    def check_scores(response: object, bounds: Bounds) -> ValidatedResponse[ContextBundle]:
+        found = check(response, bounds)
+        if least is None:
+            return found
+        left = tuple(each for each in found.value.snippets if each.score is None or each.score >= least)
+        return describe_response(replace(found.value, snippets=left), found.dropped)
+
+    return check_scores
 
 
 def snippet_validator(handle: RecordHandle) -> Validator[Snippet | None]:

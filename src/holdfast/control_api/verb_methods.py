@@ -367,6 +367,7 @@ class VerbMethods(ControlCalls):
         intent: Intent | str = Intent.ANSWER,
         metadata_filter: Mapping[str, str | int | float | bool] | None = None,
         binding_key: str | None = None,
+        min_score: float | None = None,
         agent: str | None = None,
         subject: str | None = None,
         project: str | None = None,
@@ -385,6 +386,7 @@ class VerbMethods(ControlCalls):
         intent: The use of the result: agent_preamble, answer or browse.
         metadata_filter: Only records whose metadata has these values.
         binding_key: Use this binding; without it, the agent's, else the company's.
+        min_score: Leave out records that score less; 0 shows all. By default, those that do not bear on the query.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -409,6 +411,7 @@ class VerbMethods(ControlCalls):
                 intent=parse_enum(Intent, intent, "intent"),
                 metadata_filter=dict(metadata_filter or {}),
                 binding_key=binding_key,
+                min_score=min_score,
             ),
         )
 
@@ -857,6 +860,7 @@ class VerbMethods(ControlCalls):
         max_chars: int = 2000,
         budget_ms: int = 1500,
         binding_key: str | None = None,
+        min_score: float | None = None,
         agent: str | None = None,
         subject: str | None = None,
         project: str | None = None,
@@ -878,6 +882,7 @@ class VerbMethods(ControlCalls):
         max_chars: The longest preamble.
         budget_ms: The longest wait, in milliseconds.
         binding_key: Use this binding; without it, the agent's, else the company's.
+        min_score: Leave out records that score less; 0 shows all. By default, those that do not bear on the query.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -903,6 +908,7 @@ class VerbMethods(ControlCalls):
                 max_chars=max_chars,
                 budget_ms=budget_ms,
                 binding_key=binding_key,
+                min_score=min_score,
             ),
         )
 

@@ -279,12 +279,15 @@ class Intent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueryRequest:
+    """A query. Snippets that score less than `min_score` are dropped, also if the provider ignores it."""
+
     binding_key: str
     scope: Scope
     query: str
     top_k: int = DEFAULT_TOP_K
     intent: Intent = Intent.ANSWER
     metadata_filter: Mapping[str, Any] = field(default_factory=dict)
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

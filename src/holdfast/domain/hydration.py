@@ -20,13 +20,13 @@ _LEAST_TEXT = 20  # a line with less text is useless
 _ELLIPSIS = "…"
 
 
-def preamble(snippets: Sequence[Snippet], max_chars: int) -> tuple[tuple[Snippet, ...], str]:
+def preamble(snippets: Sequence[Snippet], max_chars: int, query: str | None = None) -> tuple[tuple[Snippet, ...], str]:
     """Return the snippets to show, and the preamble; an empty one if there are none.
 
     They are chosen as in `recall`, and the budget drops the least relevant first. Each text is kept on one line, so it
     cannot imitate another line or a heading.
     """
-    snippets = select_records([_item(snippet) for snippet in snippets], len(snippets)).records
+    snippets = select_records([_item(snippet) for snippet in snippets], len(snippets), query=query).records
     shown: list[Snippet] = []
     lines = [LABEL]
     room = max_chars - len(LABEL)
@@ -45,6 +45,8 @@ def preamble(snippets: Sequence[Snippet], max_chars: int) -> tuple[tuple[Snippet
 
 
 def _item(snippet: Snippet) -> RecallItem[Snippet]:
+    # A memory is of its subject, and so are the words of a user without a name.
+    is_own = snippet.role in (None, "user")
     return RecallItem(
         record=snippet,
         id=snippet.handle.record_id,
@@ -52,8 +54,9 @@ def _item(snippet: Snippet) -> RecallItem[Snippet]:
         score=snippet.score,
         is_memory=snippet.role is None,
         is_assistants=snippet.role not in (None, "user"),
-        speaker=snippet.sender,
+        speaker=snippet.sender or (snippet.scope.subject if is_own and snippet.scope is not None else None),
         rank=belief_rank(snippet.role, None, from_source=False),
+        at=snippet.said_at or snippet.recorded_at,
     )
 
 

@@ -7,19 +7,19 @@ another line or a heading. A shortened record is marked, and the audit has the r
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
-from types import MappingProxyType
+from typing import TypeAlias
 
 from holdfast.domain.capabilities import Capability, Gate
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import Admission, ModeInput
 from holdfast.domain.memory import GUARDED_PLANES, Plane
-from holdfast.domain.recall_policy import select_hits
+from holdfast.domain.recall_policy import Selection, select_hits
 from holdfast.domain.reference_message import LABEL, origin, record_line
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.transcript import Role
@@ -89,7 +89,9 @@ class OmissionReason(StrEnum):
     BY_MESSAGE = "covered_by_message"
     FLOOR = "below_floor"
     SMALL_TALK = "small_talk"
+    ASKED = "asks_the_same"
     REPEATED = "repeated"
+    OUTDATED = "outdated"
     RECENT = "among_the_last_messages"
 
 
@@ -217,22 +219,30 @@ class MemoryBlock:
         return sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+SelectHits: TypeAlias = Callable[[Sequence[Hit]], Selection[Hit]]
+
+
+def _select_hits(found: Sequence[Hit]) -> Selection[Hit]:
+    # One source is limited by characters instead.
+    return select_hits(found, len(found), max_source_share=1)
+
+
 def assemble_block(
     found: Sequence[Hit],
     recent: Sequence[RecentMessage],
     source_chars: int,
     render_chars: int,
-    earlier_evidence: Mapping[str, Iterable[str]] = MappingProxyType({}),
+    select: SelectHits = _select_hits,
 ) -> MemoryBlock:
     """Assemble a block of at most `render_chars` from at most `source_chars` of text.
 
     `found` is best first, `recent` oldest first. The last messages get up to a third of the room, the records the
-    rest, and then the messages what the records left. Records are chosen as in `recall`; sections and their lines are
-    in the order of relevance.
+    rest, and then the messages what the records left. `select` chooses records as in `recall`. Sections and their lines
+    are in the order of relevance.
     """
     room = _BlockBudget(max(0, render_chars - len(LABEL)), source_chars)
     lately = _recent_lines(recent, _BlockBudget(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
-    fill = _fill(found, room.without(lately), {line.id for line in lately}, earlier_evidence)
+    fill = _fill(found, room.without(lately), {line.id for line in lately}, select)
     lately = _recent_lines(recent, room.without(fill.lines), shown={line.id for line in fill.lines})
     lines = _by_section((*fill.lines, *lately))
     omitted = fill.omitted
@@ -299,9 +309,7 @@ class _Fill:
         self.missed.setdefault(source_of(hit), why)
 
 
-def _fill(
-    found: Sequence[Hit], room: _BlockBudget, recent: set[str], earlier_evidence: Mapping[str, Iterable[str]]
-) -> _Fill:
+def _fill(found: Sequence[Hit], room: _BlockBudget, recent: set[str], select: SelectHits) -> _Fill:
     fill = _Fill()
     others: list[Hit] = []
     for hit in found:
@@ -309,8 +317,7 @@ def _fill(
             fill.leave_out(hit, OmissionReason.RECENT)
         else:
             others.append(hit)
-    # One source is limited by characters below.
-    chosen = select_hits(others, len(others), max_source_share=1, earlier_evidence=earlier_evidence)
+    chosen = select(others)
     for hit, why in chosen.left_out:
         fill.leave_out(hit, OmissionReason(why.value))
     by_source, opened = Counter[str](), set[SectionName]()

@@ -1,9 +1,10 @@
 """Choose what to show a model: the one policy of `recall`, `hydrate`, `project`, the gateway and the agent.
 
-The order is that of relevance. A record that does not bear on the query is left out, and so is small talk. A memory
-replaces the messages it was learned from, and stands where the best of them stands; if it says less than such a
-message, the message is shown. Records that say the same take one
-place. One source fills at most its share.
+The order is that of relevance. A record that does not bear on the query is left out, and so are small talk and
+messages that only ask the query itself. A memory replaces the messages it was learned from, and stands where the best
+of them stands; if it says less than such a message, the message is shown. Records that say the same take one place, and
+so do a plan and its change; the one that can be believed most is shown, of equal ones the newest. One source fills at
+most its share.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, NamedTuple, TypeVar
 
+from holdfast.domain.arguments import number
+from holdfast.domain.checks import checked_real
 from holdfast.domain.memory import Trust
-from holdfast.domain.repetition import Statement, is_small_talk, read_statement
+from holdfast.domain.repetition import Statement, asks_the_same, is_small_talk, read_statement
 from holdfast.domain.results import Hit, HitKind
 
 R = TypeVar("R")
@@ -30,12 +34,26 @@ _LONG_CHARS = 300
 _NONE: frozenset[str] = frozenset()
 
 
+Floor = Annotated[
+    float,
+    number(0, 1, "SCORE"),
+    "Leave out records that score less; 0 shows all. By default, those that do not bear on the query.",
+]
+
+
+def check_floor(min_score: object) -> None:
+    if min_score is not None:
+        checked_real(min_score, "min_score", 0, 1)
+
+
 class Omission(StrEnum):
     """The reason why a record that was found is not shown."""
 
     FLOOR = "below_floor"
     SMALL_TALK = "small_talk"
+    ASKED = "asks_the_same"
     REPEATED = "repeated"
+    OUTDATED = "outdated"
     BY_MEMORY = "covered_by_memory"
     BY_MESSAGE = "covered_by_message"
     SOURCE_SHARE = "source_share"
@@ -47,7 +65,8 @@ class RecallItem(Generic[R]):
     """A record that was found, with what the policy reads of it; `record` is the caller's own.
 
     `evidence` are the ids of the messages that a memory was learned from. A `revised` memory says something else than
-    they do. `rank` is how far its words can be believed: of records that say the same, the highest is shown.
+    they do. `rank` is how far its words can be believed: of records that say the same, the highest is shown. `at` is
+    when it was said, or recorded.
     """
 
     record: R
@@ -62,6 +81,7 @@ class RecallItem(Generic[R]):
     evidence: frozenset[str] = frozenset()
     revised: bool = False
     rank: int = 0
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +99,11 @@ class Selection(Generic[R]):
 
 @dataclass(slots=True)
 class _Place(Generic[R]):
+    """A place, the item that is shown there, and the ids of all records that share it."""
+
     item: RecallItem[R]
     statement: Statement
+    ids: set[str]
 
 
 @dataclass(slots=True)
@@ -99,22 +122,41 @@ class _Places(Generic[R]):
     def place(self, item: RecallItem[R]) -> bool:
         """Give the item a place, or let it share the place of one that says the same. False if its source is full."""
         statement = read_statement(item.text, speaker=item.speaker)
-        for taken in self.places:
-            if _says_the_same(item, statement, taken):
-                if item.rank > taken.item.rank and self._has_room(item, taken.item.source):
-                    self.leave_out(taken.item, Omission.REPEATED)
-                    self._count(taken.item, -1)
-                    self._count(item, 1)
-                    taken.item, taken.statement = item, statement
-                else:
-                    self.leave_out(item, Omission.REPEATED)
-                return True
-        if not self._has_room(item):
-            self.leave_out(item, Omission.SOURCE_SHARE)
-            return False
+        rivals = [(place, won) for place in self.places if (won := _compete(item, statement, place)) is not None]
+        if not rivals:
+            if not self._has_room(item):
+                self.leave_out(item, Omission.SOURCE_SHARE)
+                return False
+            self._count(item, 1)
+            self.places.append(_Place(item, statement, {item.id}))
+            return True
+        first, won = rivals[0]
+        if not all(won.item_wins for _, won in rivals) or not self._has_room(item, first.item.source):
+            first.ids.add(item.id)
+            self.leave_out(item, won.reason)
+            return True
+        for place, won in rivals:
+            self.leave_out(place.item, won.reason)
+            self._count(place.item, -1)
+            if place is not first:
+                first.ids |= place.ids
+                self.places.remove(place)
         self._count(item, 1)
-        self.places.append(_Place(item, statement))
+        first.item, first.statement = item, statement
+        first.ids.add(item.id)
         return True
+
+    def covers(self, message: RecallItem[R], memory: RecallItem[R] | None) -> bool:
+        """True if a memory that was learned from the message is shown, or shares a place."""
+        return any(
+            (place.item.is_memory and message.id in place.item.evidence)
+            or (memory is not None and memory.id in place.ids)
+            for place in self.places
+        )
+
+    def covers_memory(self, memory: RecallItem[R]) -> bool:
+        """True if the memory has its place already, or a message that it was learned from has one."""
+        return any(memory.id in place.ids or not place.ids.isdisjoint(memory.evidence) for place in self.places)
 
     def _has_room(self, item: RecallItem[R], leaving: str | None = None) -> bool:
         source = item.source
@@ -130,38 +172,53 @@ class _Places(Generic[R]):
 
 
 def select_records(
-    items: Sequence[RecallItem[R]], limit: int, *, max_source_share: float = MAX_SOURCE_SHARE
+    items: Sequence[RecallItem[R]],
+    limit: int,
+    *,
+    query: str | None = None,
+    max_source_share: float = MAX_SOURCE_SHARE,
 ) -> Selection[R]:
     """Choose at most `limit` records. `items` are best first."""
     relevant = [item for item in items if item.is_relevant]
+    question = None if query is None else read_statement(query)
     chosen = _Places[R](limit, max(1, int(limit * max_source_share)))
     chosen.left_out += [(item.record, Omission.FLOOR) for item in items if not item.is_relevant]
     learned = _memories_by_evidence(relevant)
-    settled: set[str] = set()
+    decided: set[str] = set()
     for item in relevant:
         if chosen.is_full:
             break
-        if item.id in settled:
+        if item.id in decided:
             continue
-        if not item.is_memory and is_small_talk(item.text):
+        if item.is_memory:
+            if not item.revised and chosen.covers_memory(item):
+                chosen.leave_out(item, Omission.BY_MESSAGE)
+            else:
+                chosen.place(item)
+        elif is_small_talk(item.text):
             chosen.leave_out(item, Omission.SMALL_TALK)
+        elif question is not None and asks_the_same(item.text, question):
+            chosen.leave_out(item, Omission.ASKED)
         else:
-            _choose(item, learned.get(item.id), chosen, settled)
+            _choose_for_message(item, learned.get(item.id), chosen, decided)
     return Selection([place.item.record for place in chosen.places], chosen.left_out)
 
 
-def _choose(item: RecallItem[R], memory: RecallItem[R] | None, chosen: _Places[R], settled: set[str]) -> None:
-    """Place an item: a memory, a message, or in place of a message the memory that was learned from it."""
-    if memory is None:
-        if chosen.place(item):
-            settled.add(item.id)
-    elif memory.id in settled or (_replaces(memory, item) and chosen.place(memory)):
-        settled.add(memory.id)
+def _choose_for_message(
+    item: RecallItem[R], memory: RecallItem[R] | None, chosen: _Places[R], decided: set[str]
+) -> None:
+    """Place the message, or the memory that was learned from it in its stead."""
+    if chosen.covers(item, memory):
         chosen.leave_out(item, Omission.BY_MEMORY)
-    elif chosen.place(item):
-        # The message says more than the memory, which then adds nothing.
-        settled.add(memory.id)
-        chosen.leave_out(memory, Omission.BY_MESSAGE)
+        return
+    is_new = memory is not None and memory.id not in decided
+    if memory is not None and (memory.revised or (is_new and _replaces(memory, item))):
+        decided.add(memory.id)
+        if (is_new and chosen.place(memory)) or memory.revised:
+            # Even if a revised memory finds no room, its message is out of date.
+            chosen.leave_out(item, Omission.BY_MEMORY)
+            return
+    chosen.place(item)
 
 
 def _replaces(memory: RecallItem[R], message: RecallItem[R]) -> bool:
@@ -177,21 +234,43 @@ def _replaces(memory: RecallItem[R], message: RecallItem[R]) -> bool:
 
 
 def _memories_by_evidence(items: Iterable[RecallItem[R]]) -> dict[str, RecallItem[R]]:
-    """Return the best memory that was learned from each message."""
+    """Return the best memory that was learned from each message; a revised one before the others."""
     found: dict[str, RecallItem[R]] = {}
-    for item in items:
-        if item.is_memory:
-            for message_id in item.evidence:
-                found.setdefault(message_id, item)
+    for item in sorted((item for item in items if item.is_memory), key=lambda memory: not memory.revised):
+        for message_id in item.evidence:
+            found.setdefault(message_id, item)
     return found
 
 
-def _says_the_same(item: RecallItem[R], statement: Statement, taken: _Place[R]) -> bool:
-    if statement.repeats(taken.statement):
+class _Contest(NamedTuple):
+    """The outcome for two records that cannot both be shown: whether the new one is, and why the other is not."""
+
+    item_wins: bool
+    reason: Omission
+
+
+def _compete(item: RecallItem[R], statement: Statement, place: _Place[R]) -> _Contest | None:
+    """Compare an item with that of a place. None if both can be shown."""
+    other = place.item
+    if _say_the_same(item, statement, place):
+        later = item.at is not None and other.at is not None and item.at > other.at
+        return _Contest(item.rank > other.rank or (item.rank == other.rank and later), Omission.REPEATED)
+    # Only speakers can change what they said themselves: others could hide it.
+    if (item.rank, item.speaker, item.source) != (other.rank, other.speaker, other.source) or item.is_assistants:
+        return None
+    if item.at is None or other.at is None or item.at == other.at:
+        return None
+    if item.at > other.at:
+        return _Contest(item_wins=True, reason=Omission.OUTDATED) if statement.revises(place.statement) else None
+    return _Contest(item_wins=False, reason=Omission.OUTDATED) if place.statement.revises(statement) else None
+
+
+def _say_the_same(item: RecallItem[R], statement: Statement, place: _Place[R]) -> bool:
+    if statement.repeats(place.statement):
         return True
-    if item.is_assistants == taken.item.is_assistants:
+    if item.is_assistants == place.item.is_assistants:
         return False
-    echo, original = (statement, taken.statement) if item.is_assistants else (taken.statement, statement)
+    echo, original = (statement, place.statement) if item.is_assistants else (place.statement, statement)
     return echo.echoes(original)
 
 
@@ -202,6 +281,7 @@ def select_hits(
     found: Sequence[Hit],
     limit: int,
     *,
+    query: str | None = None,
     floor: float | None = None,
     max_source_share: float = MAX_SOURCE_SHARE,
     earlier_evidence: Mapping[str, Iterable[str]] = MappingProxyType({}),
@@ -211,7 +291,7 @@ def select_hits(
     `earlier_evidence` has the messages that earlier revisions of a memory were learned from, by its id.
     """
     items = [_item(hit, floor, earlier_evidence.get(hit.id, ())) for hit in found]
-    return select_records(items, limit, max_source_share=max_source_share)
+    return select_records(items, limit, query=query, max_source_share=max_source_share)
 
 
 def is_learned(hit: Hit) -> bool:
@@ -230,11 +310,17 @@ def _item(hit: Hit, floor: float | None, earlier_evidence: Iterable[str]) -> Rec
         is_memory=is_memory,
         is_assistants=hit.role not in (None, "user"),
         source=hit.source,
-        speaker=hit.scope.subject if is_memory else hit.sender,
+        speaker=hit.scope.subject if is_memory else _speaker_of(hit),
         evidence=frozenset((*(link.message_id for link in hit.evidence), *earlier_evidence)) if is_memory else _NONE,
         revised=is_memory and (hit.revision or 1) > 1,
         rank=belief_rank(hit.role, hit.trust, from_source=hit.source is not None),
+        at=hit.said_at or hit.recorded_at,
     )
+
+
+def _speaker_of(hit: Hit) -> str | None:
+    """Return who said a message; its subject said those of a user without a name."""
+    return hit.sender or (hit.scope.subject if hit.role == "user" else None)
 
 
 def belief_rank(role: str | None, trust: Trust | None, *, from_source: bool) -> int:

@@ -1,7 +1,8 @@
-"""`POST /memories/add`, `/memories/flush` and `/memories/search`: the calls of every agent turn (seed 000)."""
+"""`POST /memories/add`, `/memories/flush`, `/memories/search` and `/memories/recall`: the calls of an agent's turn."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
@@ -9,11 +10,12 @@ from fastapi import APIRouter, Request
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, Op
 from holdfast.domain.filters import condition_from
 from holdfast.domain.memory import Plane
+from holdfast.domain.results import Hit
 from holdfast.domain.times import from_micros
 from holdfast.domain.transcript import Draft, Role
 from holdfast.errors import InvalidInput
 from holdfast.gateway import presenters
-from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.authentication import AccessRule, Authenticator, Caller, allow
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problem_responses import refusals
 from holdfast.gateway.schemas import (
@@ -23,6 +25,8 @@ from holdfast.gateway.schemas import (
     FlushRequest,
     FlushResponse,
     MessageRequest,
+    RecallRequest,
+    RecallResponse,
     ScopeName,
     SearchRequest,
     SearchResponse,
@@ -64,20 +68,35 @@ def router(auth: Authenticator) -> APIRouter:
     async def search(request: Request, body: SearchRequest) -> dict[str, Any]:
         """Search the requested scopes; best matches first."""
         caller = await auth.user(request, body.user_id, body.user_key)
-        hits = await caller.memory.search(
-            body.query,
-            top_k=body.top_k,
-            method=body.method,
-            radius=body.radius,
-            planes=body.planes,
-            **{name: getattr(body, name) for name in SEARCH_OPTIONS},
-            condition=_condition(body, caller.user_id),
-            **caller.where(body.app_id, body.project_id),
-        )
-        scopes, conversation = frozenset(body.scope), body.conversation_id
-        return {"results": [presenters.result(hit, scopes, conversation) for hit in hits]}
+        hits = await caller.memory.search(body.query, **_options(caller, body))
+        return {"results": _results(hits, body)}
+
+    @routes.post("/recall", response_model=RecallResponse, **allow(AccessRule.USER), responses=refusals(401, 422))
+    async def recall(request: Request, body: RecallRequest) -> dict[str, Any]:
+        """Select what to show a model: what bears on the query, best first, each thing once, as one message.
+
+        If nothing bears on the query, `message` is empty and `reason` says why.
+        """
+        caller = await auth.user(request, body.user_id, body.user_key)
+        budgets = {"budget_chars": body.budget_chars, "budget_tokens": body.budget_tokens}
+        found = await caller.memory.recall(body.query, **budgets, **_options(caller, body))
+        parts = {"message": found.message, "reason": found.reason, "omitted": found.omitted}
+        return {**parts, "results": _results(found.hits, body)}
 
     return routes
+
+
+def _options(caller: Caller, body: SearchRequest) -> dict[str, Any]:
+    return {
+        **{name: getattr(body, name) for name in ("top_k", "method", "radius", "planes", *SEARCH_OPTIONS)},
+        "condition": _condition(body, caller.user_id),
+        **caller.where(body.app_id, body.project_id),
+    }
+
+
+def _results(hits: Sequence[Hit], body: SearchRequest) -> list[dict[str, Any]]:
+    scopes, conversation = frozenset(body.scope), body.conversation_id
+    return [presenters.result(hit, scopes, conversation) for hit in hits]
 
 
 _DRAFTED = {"text": "content", "sender": "sender_id"}

@@ -22,6 +22,7 @@ from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.domain.search import SearchOptions
 from holdfast.runtime.add import MAX_SERVED_MESSAGES
+from holdfast.runtime.recall import RecallMemory
 
 CHAT = "chat:"
 RESOURCE = "resource:"
@@ -211,6 +212,31 @@ class SearchResultResponse(ResponseModel):
 
 class SearchResponse(ResponseModel):
     results: list[SearchResultResponse]
+
+
+_budgets: dict[str, Any] = {
+    each.name: request_field(each)
+    for each in arguments_of(RecallMemory)
+    if each.name in ("budget_chars", "budget_tokens")
+}
+_BudgetsRequest: Any = create_model("BudgetsRequest", __base__=SearchRequest, **_budgets)
+
+
+class RecallRequest(_BudgetsRequest):  # type: ignore[misc]
+    """A search whose result is one message for a model, within its budget in characters or tokens."""
+
+    scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = Field(default=["all_user_memory"])
+    min_score: Annotated[float, Field(ge=0, le=1, strict=False)] | None = Field(
+        default=None, description="The floor of relevance, from 0 (all) to 1; by default the engine's."
+    )
+
+
+class RecallResponse(SearchResponse):
+    """`message` and `results` are empty if nothing bears on the query; `reason` says why. `omitted` counts the rest."""
+
+    message: str
+    reason: str | None
+    omitted: dict[str, int]
 
 
 # --- memories ---

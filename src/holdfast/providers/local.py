@@ -214,7 +214,7 @@ class LocalAdapter:
     # --- reading ---
 
     async def query(self, request: QueryRequest) -> ContextBundle:
-        wanted = SearchOptions(top_k=self._candidate_count(request))
+        wanted = SearchOptions(top_k=self._candidate_count(request), min_score=request.min_score)
         scope = self._read_scope(request.scope)
         hits: Iterable[Hit]
         if request.intent is Intent.AGENT_PREAMBLE:

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import GROUP, whole_number
-from holdfast.domain.checks import checked_real, checked_whole
+from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import MessageId
-from holdfast.domain.recall_policy import Omission, Selection, is_learned, select_hits
+from holdfast.domain.recall_policy import MAX_SOURCE_SHARE, Omission, Selection, check_floor, is_learned, select_hits
 from holdfast.domain.reference_message import MessageBudget, reference_message
 from holdfast.domain.results import Hit, Recall
 from holdfast.domain.scope import Scope
@@ -50,8 +50,7 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
 
     def __post_init__(self) -> None:
         check_query(self.query, self.options)
-        if self.options.min_score is not None:
-            checked_real(self.options.min_score, "min_score", 0, 1)
+        check_floor(self.options.min_score)
         for name in ("budget_chars", "budget_tokens"):
             if (budget := getattr(self, name)) is not None:
                 checked_whole(budget, name, 1, _MAX_BUDGET)
@@ -82,10 +81,10 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
         places = self.options.top_k
         enough = min(places + _SPARE_CANDIDATES, relevant)
         hits = to_hits(reader, ranked, places=slice(enough))
-        chosen = select_loaded(reader, hits, places, floor)
+        chosen = select_loaded(reader, hits, places, self.query, floor)
         if len(chosen.records) < places and enough < relevant:
             hits += to_hits(reader, ranked, places=slice(enough, relevant))
-            chosen = select_loaded(reader, hits, places, floor)
+            chosen = select_loaded(reader, hits, places, self.query, floor)
         return chosen
 
     def to_recall(
@@ -99,22 +98,37 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
         chars = DEFAULT_CHARS if self.budget_chars is self.budget_tokens is None else self.budget_chars
         budget = MessageBudget(chars, self.budget_tokens, count_tokens)
         shown, message = reference_message(chosen.records, budget)
-        omitted = {**omitted, **chosen.omission_counts}
+        counts = {**omitted, **chosen.omission_counts}
         if len(shown) < len(chosen.records):
-            omitted[Omission.BUDGET] = len(chosen.records) - len(shown)
+            counts[Omission.BUDGET.value] = len(chosen.records) - len(shown)
             reason = "the budget is too small for any record"
-        return Recall(tuple(shown), message, omitted, None if shown else reason)
+        return Recall(tuple(shown), message, counts, None if shown else reason)
 
     def record_count(self, result: Recall) -> int:
         return len(result.hits)
 
 
-def select_loaded(reader: Reader, hits: Sequence[Hit], limit: int, floor: float | None = None) -> Selection[Hit]:
+def select_loaded(
+    reader: Reader,
+    hits: Sequence[Hit],
+    limit: int,
+    query: str,
+    floor: float | None = None,
+    *,
+    max_source_share: float = MAX_SOURCE_SHARE,
+) -> Selection[Hit]:
     """Choose among hits of our own store."""
-    return select_hits(hits, limit, floor=floor, earlier_evidence=earlier_evidence(reader, hits))
+    return select_hits(
+        hits,
+        limit,
+        query=query,
+        floor=floor,
+        max_source_share=max_source_share,
+        earlier_evidence=_earlier_evidence(reader, hits),
+    )
 
 
-def earlier_evidence(reader: Reader, hits: Sequence[Hit]) -> Mapping[str, Iterable[str]]:
+def _earlier_evidence(reader: Reader, hits: Sequence[Hit]) -> Mapping[str, Iterable[str]]:
     """Return the messages that earlier revisions of the memories were learned from: their memory replaces them, too."""
     revised = [hit.id for hit in hits if is_learned(hit) and (hit.revision or 1) > 1]
     found: dict[str, set[MessageId]] = {}
@@ -134,4 +148,4 @@ def nothing_reason(ranked: RankedCandidates, floor: float) -> str:
             f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.2f}, below the"
             f" floor of {floor:.2f}"
         )
-    return "nothing but small talk was found"
+    return "nothing but small talk and the question itself was found"

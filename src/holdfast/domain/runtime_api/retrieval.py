@@ -45,12 +45,16 @@ class ToolRegistryRef:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecallRequest:
-    """Without a `scope`, the conversation that was committed last is used, if there is one."""
+    """Without a `scope`, the conversation that was committed last is used, if there is one.
+
+    `min_score` replaces the floor below which a record does not bear on the query; 0 shows all.
+    """
 
     query: str
     limit: int = 8
     tool_registry_refs: tuple[ToolRegistryRef, ...] = ()
     scope: MemoryScope | None = None
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,8 @@ class MemoryRecallReport:
 class MemoryProjectionRequest:
     """`system_max_len` limits the characters of the block; so does `provider_max_chars`, for a model that takes less.
 
-    A host that sends the conversation to the model itself sets `recent_messages_limit` to 0.
+    A host that sends the conversation to the model itself sets `recent_messages_limit` to 0. `min_score` replaces the
+    floor below which a record does not bear on the query; 0 shows all.
     """
 
     user_query: str
@@ -125,6 +130,7 @@ class MemoryProjectionRequest:
     scope: MemoryScope | None = None
     include_private: bool = False
     provider_max_chars: int | None = None
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

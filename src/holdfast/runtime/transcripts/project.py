@@ -7,7 +7,9 @@ model's view, and combines them with `domain/projection_block.py`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 from holdfast.domain.access import Action, Grant
@@ -25,6 +27,7 @@ from holdfast.domain.projection_block import (
     audit_sources,
     private_gate,
 )
+from holdfast.domain.recall_policy import Selection, check_floor
 from holdfast.domain.redaction import ReplayAudit, redact_turns
 from holdfast.domain.results import Hit
 from holdfast.domain.runtime_api.retrieval import (
@@ -40,7 +43,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import View
 from holdfast.ports import RankedCandidates, Reader
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.recall import earlier_evidence
+from holdfast.runtime.recall import select_loaded
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import (
@@ -94,6 +97,7 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
             checked_whole(request.provider_max_chars, "provider_max_chars", 1, MAX_LEN)
         checked_flag(request.include_private, "include_private")
         check_registries(request.tool_registry_refs)
+        check_floor(request.min_score)
         mode, pressure = validate_mode(request.mode_input, request.pressure)
         object.__setattr__(self, "mode", mode)
         object.__setattr__(self, "pressure", pressure)
@@ -157,11 +161,17 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         source, render = self._budgets()
         enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
         found = to_hits(reader, ranked, places=slice(enough))
-        block = assemble_block(found, lately.messages, source, render, earlier_evidence(reader, found))
+        select = partial(self._select, reader)
+        block = assemble_block(found, lately.messages, source, render, select)
         if not block.full and len(ranked.best) > enough:
             found += to_hits(reader, ranked, places=slice(enough, None))
-            block = assemble_block(found, lately.messages, source, render, earlier_evidence(reader, found))
+            block = assemble_block(found, lately.messages, source, render, select)
         return block, ProjectionHits(found, ranked.candidates)
+
+    def _select(self, reader: Reader, hits: Sequence[Hit]) -> Selection[Hit]:
+        # The block limits one source by characters.
+        query, floor = self.request.user_query, self.request.min_score
+        return select_loaded(reader, hits, len(hits), query, floor, max_source_share=1)
 
     @property
     def _recent_limit(self) -> int:

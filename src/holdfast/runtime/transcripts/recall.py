@@ -10,6 +10,7 @@ from holdfast.domain.checks import MAX_QUERY_CHARS, checked_instance, checked_te
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.memory import Plane
+from holdfast.domain.recall_policy import check_floor
 from holdfast.domain.runtime_api.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
@@ -40,6 +41,7 @@ class RecallForHost(QueryRead, Read[PreparedQuery, MemoryRecallReport]):
         checked_text(request.query, "query", max_chars=MAX_QUERY_CHARS)
         checked_whole(request.limit, "limit", 1, MAX_LIMIT)
         check_registries(request.tool_registry_refs)
+        check_floor(request.min_score)
         object.__setattr__(self, "sight", RetrievalContext.of(self.governance, request.scope, self.last))
         object.__setattr__(self, "scope", self.sight.scope)
 
@@ -47,7 +49,8 @@ class RecallForHost(QueryRead, Read[PreparedQuery, MemoryRecallReport]):
         return await self.sight.prepare_query(core, grant, self.request.query)
 
     def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryRecallReport:
-        procedural, working = recall(reader, prepared, self.sight, self.request.query, self.request.limit)
+        wanted = self.request
+        procedural, working = recall(reader, prepared, self.sight, wanted.query, wanted.limit, wanted.min_score)
         found = len(procedural) + len(working.hits)
         summary = f"{found} records of {working.candidates} candidates"
         return MemoryRecallReport(
@@ -62,7 +65,12 @@ class RecallForHost(QueryRead, Read[PreparedQuery, MemoryRecallReport]):
 
 
 def recall(
-    reader: Reader, prepared: PreparedQuery, sight: RetrievalContext, query: str, limit: int
+    reader: Reader,
+    prepared: PreparedQuery,
+    sight: RetrievalContext,
+    query: str,
+    limit: int,
+    min_score: float | None = None,
 ) -> tuple[tuple[RecalledRecord, ...], WorkingRecall]:
     """Return procedural memories, and the rest. One ranking, so both are the best of the same candidates."""
     thread = sight.thread(reader)
@@ -71,8 +79,10 @@ def recall(
     options = sight.search_options(thread, top_k, prepared.now)
     ranked = prepared.core.searcher.rank(reader.index, sight.scope, query, prepared.vector, options)
     found = to_hits(reader, ranked)
-    procedural = select_loaded(reader, [hit for hit in found if hit.plane is Plane.PROCEDURAL], MAX_PROCEDURAL_HITS)
-    chosen = select_loaded(reader, [hit for hit in found if hit.plane is not Plane.PROCEDURAL], limit)
+    rules = [hit for hit in found if hit.plane is Plane.PROCEDURAL]
+    others = [hit for hit in found if hit.plane is not Plane.PROCEDURAL]
+    procedural = select_loaded(reader, rules, min(limit, MAX_PROCEDURAL_HITS), query, min_score)
+    chosen = select_loaded(reader, others, limit, query, min_score)
     working = WorkingRecall(
         hits=tuple(map(to_recalled_record, chosen.records)),
         candidates=ranked.candidates,
@@ -81,4 +91,4 @@ def recall(
         embedder=prepared.core.embedder.fingerprint,
         by_words_only=prepared.by_words_only,
     )
-    return tuple(map(to_recalled_record, procedural.records[:limit])), working
+    return tuple(map(to_recalled_record, procedural.records)), working
