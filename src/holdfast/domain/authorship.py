@@ -8,10 +8,11 @@ is a recall that is pasted back: a memory would confirm itself. They support no 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from holdfast.domain.candidates import is_supported
+from holdfast.domain.candidates import read_stems
+from holdfast.domain.fact_words import ENDING, NEGATING_CHARACTERS, NEGATIONS
 from holdfast.domain.memory import Candidate, Trust
 from holdfast.domain.own_words import own_words
 from holdfast.domain.transcript import Message, Role
@@ -19,7 +20,13 @@ from holdfast.domain.transcript import Message, Role
 # The highest trust of a memory that rests on the words of others.
 OTHERS_TRUST = Trust.LOW
 # The label of a reference message, of this engine or of the agent's gateway, and the beginning of one of its lines.
-_RECALLED = re.compile(r"Reference from (?:memory|the Memory Gateway)\.|^\s*\d+\. \[(?:memory|said by )", re.MULTILINE)
+_RECALLED = re.compile(
+    r"Reference from (?:memory|the Memory Gateway)\.|^\s*\d+\. \[(?:memory|unconfirmed|said by |from )", re.MULTILINE
+)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_NUMBER = re.compile(r"\d+")
+_QUESTION = re.compile(r"[^.!?。！？\n]*[?？؟]+")
+_POSSESSIVE = re.compile(r"['’]s?$")
 
 
 def holds_recall(text: str) -> bool:
@@ -27,24 +34,71 @@ def holds_recall(text: str) -> bool:
     return _RECALLED.search(text) is not None
 
 
-def is_own_statement(message: Message) -> bool:
-    """True if the message holds the words of its subject; without a subject, each sender speaks for themselves."""
-    if message.role is not Role.USER or message.source is not None or holds_recall(message.text):
+def speaks_for_subject(role: str | None, sender: str | None, source: str | None, subject: str | None) -> bool:
+    """True if a message is its subject's own; without a subject, each sender speaks for themselves.
+
+    Names are compared without regard to case alone: one that only looks like the subject's is another's.
+    """
+    if role != Role.USER or source is not None:
         return False
-    sender, subject = message.sender, message.scope.subject
-    # Compared without regard to case alone: a name that only looks like the subject's is another's.
     return sender is None or subject is None or sender.casefold() == subject.casefold()
 
 
-def limit_trust(candidate: Candidate, evidence: Sequence[Message]) -> Candidate:
-    """Rest the candidate on its subject's own words, if they alone say it; else its trust is that of others' words."""
+def is_own_statement(message: Message) -> bool:
+    """True if the message holds the words of its subject, and not what a recall showed."""
+    own = speaks_for_subject(message.role, message.sender, message.source, message.scope.subject)
+    return own and not holds_recall(message.text)
+
+
+def limit_trust(
+    candidate: Candidate, evidence: Sequence[Message], *, worded_by_model: bool, known: str = ""
+) -> Candidate:
+    """Rest the candidate on its subject's own words, if they alone say it; else its trust is that of others' words.
+
+    A model's wording is held against them; `known` is the text of the memory that it changes.
+    """
     own = [message for message in evidence if is_own_statement(message)]
-    if len(own) == len(evidence):
-        return candidate
-    if own and is_supported(candidate.text, _supporting_texts(own)):
+    if own and (not worded_by_model or states(own, candidate.text, known)):
         return replace(candidate, evidence=tuple(message.id for message in own))
     return replace(candidate, trust=min(candidate.trust, OTHERS_TRUST))
 
 
-def _supporting_texts(messages: Iterable[Message]) -> list[str]:
-    return [text for message in messages for text in (own_words(message.text), message.sender or "")]
+def states(messages: Iterable[Message], text: str, known: str = "") -> bool:
+    """True if messages could say a text in their sender's own words.
+
+    Of the words that neither the subject's name nor the known memory explains, they have all numbers, all names and at
+    least half; they have a word of the rest, too; and if the text denies something, or ends it, so do they. A question
+    states nothing.
+    """
+    messages = list(messages)
+    said = "\n".join(_QUESTION.sub("", own_words(message.text)) for message in messages)
+    years = (str(message.said_at.year + step) for message in messages for step in (-1, 0, 1))
+    given = " ".join([known, *(name for message in messages for name in _names_of(message)), *years])
+    stems, own, explained = set(read_stems(text)), set(read_stems(said)), set(read_stems(given))
+    new = stems - explained
+    return (
+        set(_NUMBER.findall(text)) <= set(_NUMBER.findall(f"{said} {given}"))
+        and set(_capitalized(text)) <= own | explained
+        and not stems.isdisjoint(own)
+        and 2 * len(new & own) >= len(new - _DENYING_STEMS)
+        and (not _denies(text) or _denies(said) or _denies(known))
+    )
+
+
+def _names_of(message: Message) -> Iterator[str]:
+    yield from (name for name in (message.sender, message.scope.subject) if name is not None)
+
+
+def _capitalized(text: str) -> Iterator[str]:
+    """Yield the stems of the words that begin with a capital, but for the first."""
+    for word in _WORD.findall(text)[1:]:
+        if word[0].isupper():
+            yield from read_stems(_POSSESSIVE.sub("", word))
+
+
+def _denies(text: str) -> bool:
+    words = {word.casefold().replace("’", "'") for word in _WORD.findall(text)}
+    return not words.isdisjoint(NEGATIONS | ENDING) or any(char in NEGATING_CHARACTERS for char in text)
+
+
+_DENYING_STEMS = frozenset(read_stems(" ".join(NEGATIONS | ENDING)))

@@ -214,13 +214,13 @@ def is_supported(text: str, evidence: Sequence[str]) -> bool:
     joined = " ".join(evidence)
     if not set(_NUMBER.findall(text)) <= set(_NUMBER.findall(joined)):
         return False
-    stems, evidence_stems = set(_stems(text)), set(_stems(joined))
+    stems, evidence_stems = set(read_stems(text)), set(read_stems(joined))
     if not stems:
         return False
     return len(stems & evidence_stems) >= LEAST_SUPPORT * len(stems)
 
 
-def _stems(text: str) -> Iterator[str]:
+def read_stems(text: str) -> Iterator[str]:
     """Yield the prefixes of words, and character bigrams for scripts without spaces."""
     for word in _WORD.findall(text.casefold()):
         if _NO_SPACES.search(word):

@@ -4,7 +4,8 @@ The order is that of relevance. A record that does not bear on the query is left
 messages that only ask the query itself. A memory replaces the messages it was learned from, and stands where the best
 of them stands; if it says less than such a message, the message is shown. Records that say the same take one place, and
 so do a plan and its change; the one that can be believed most is shown, of equal ones the newest. One source fills at
-most its share.
+most its share. A record that can be believed less than a trusted memory, and resembles it, stands behind it; of such
+records there are no more than of all others.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import MappingProxyType
 from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from holdfast.domain.arguments import number
+from holdfast.domain.authorship import speaks_for_subject
 from holdfast.domain.checks import checked_real
 from holdfast.domain.memory import Trust
 from holdfast.domain.repetition import Statement, asks_the_same, is_small_talk, read_statement
@@ -32,6 +34,8 @@ MAX_SOURCE_SHARE = 0.5
 _MANY_WORDS_MORE, _LEAST_SCORE_SHARE = 3, 0.5
 _LONG_CHARS = 300
 _NONE: frozenset[str] = frozenset()
+# How far a record's words can be believed.
+TRUSTED_RANK, OWN_WORDS_RANK = 3, 2
 
 
 Floor = Annotated[
@@ -57,6 +61,7 @@ class Omission(StrEnum):
     BY_MEMORY = "covered_by_memory"
     BY_MESSAGE = "covered_by_message"
     SOURCE_SHARE = "source_share"
+    RIVAL = "rivals_trusted_memory"
     BUDGET = "budget"
 
 
@@ -201,7 +206,44 @@ def select_records(
             chosen.leave_out(item, Omission.ASKED)
         else:
             _choose_for_message(item, learned.get(item.id), chosen, decided)
-    return Selection([place.item.record for place in chosen.places], chosen.left_out)
+    shown, surplus = _put_trusted_first(chosen.places)
+    for place in surplus:
+        chosen.leave_out(place.item, Omission.RIVAL)
+    return Selection([place.item.record for place in shown], chosen.left_out)
+
+
+def _put_trusted_first(places: Sequence[_Place[R]]) -> tuple[list[_Place[R]], list[_Place[R]]]:
+    """Order trusted memories before their rivals. Return the places to show, and the rivals that are too many.
+
+    Whoever can write a document or a message can word it like a trusted memory, and as near to the question as they
+    like. So relevance alone does not decide between them.
+    """
+    ordered, alike = list(places), list[_Place[R]]()
+    for place in places:
+        rivals = [other for other in ordered if _is_rival(other, place)]
+        if not rivals:
+            continue
+        alike += [other for other in rivals if place.statement.resembles(other.statement)]
+        first = _find(ordered, rivals[0])
+        if first < (own := _find(ordered, place)):
+            ordered.insert(first, ordered.pop(own))
+    rivals = [place for place in ordered if any(place is other for other in alike)]
+    surplus = rivals[len(ordered) - len(rivals) :]
+    return [place for place in ordered if all(place is not other for other in surplus)], surplus
+
+
+def _find(places: Sequence[_Place[R]], wanted: _Place[R]) -> int:
+    return next(at for at, place in enumerate(places) if place is wanted)
+
+
+def _is_rival(other: _Place[R], trusted: _Place[R]) -> bool:
+    """True if the words of somebody else resemble a trusted memory, which bears on the query about as much."""
+    if trusted.item.rank < TRUSTED_RANK or other.item.rank >= OWN_WORDS_RANK:
+        return False
+    theirs, own = other.item.score, trusted.item.score
+    if theirs is not None and own is not None and own < _LEAST_SCORE_SHARE * theirs:
+        return False
+    return other.statement.resembles(trusted.statement)
 
 
 def _choose_for_message(
@@ -313,7 +355,7 @@ def _item(hit: Hit, floor: float | None, earlier_evidence: Iterable[str]) -> Rec
         speaker=hit.scope.subject if is_memory else _speaker_of(hit),
         evidence=frozenset((*(link.message_id for link in hit.evidence), *earlier_evidence)) if is_memory else _NONE,
         revised=is_memory and (hit.revision or 1) > 1,
-        rank=belief_rank(hit.role, hit.trust, from_source=hit.source is not None),
+        rank=belief_rank(hit.role, hit.trust, sender=hit.sender, source=hit.source, subject=hit.scope.subject),
         at=hit.said_at or hit.recorded_at,
     )
 
@@ -323,10 +365,12 @@ def _speaker_of(hit: Hit) -> str | None:
     return hit.sender or (hit.scope.subject if hit.role == "user" else None)
 
 
-def belief_rank(role: str | None, trust: Trust | None, *, from_source: bool) -> int:
-    """Rank how far a record's words can be believed: a trusted memory, a user's words, then all others."""
+def belief_rank(
+    role: str | None, trust: Trust | None, *, sender: str | None = None, source: str | None, subject: str | None = None
+) -> int:
+    """Rank how far a record's words can be believed: a trusted memory, its subject's own words, then all others."""
     if role is None and trust is not None and trust >= Trust.MODEST:
-        return 3
-    if role == "user" and not from_source:
-        return 2
+        return TRUSTED_RANK
+    if speaks_for_subject(role, sender, source, subject):
+        return OWN_WORDS_RANK
     return 1 if role in (None, "user") else 0
