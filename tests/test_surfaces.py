@@ -29,7 +29,7 @@ OPENAPI = json.loads((Path(__file__).parent / "gateway" / "golden" / "openapi.js
 
 # Commands and routes by verb.
 COMMANDS = {
-    "add": "add", "flush": "store flush", "search": "search", "explain": "explain", "forget": "forget",
+    "add": "add", "flush": "store flush", "search": "search", "recall": "recall", "explain": "explain", "forget": "forget",
     "add_resource": "resource add", "resources": "resource list", "delete_resource": "resource delete",
     "create_user": "credential create", "rotate_user": "credential rotate", "revoke_user": "credential revoke",
     "users": "credential list", "jobs": "store jobs", "stats": "store stats", "verify": "store verify",
@@ -46,7 +46,7 @@ CONTROL_COMMANDS = {
     "delete_binding": "binding delete", "resolve": "binding resolve",
 }  # fmt: skip
 ROUTES = {
-    "search": "post /memories/search", "list": "get /memories", "get": "get /memories/{record_id}",
+    "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories", "get": "get /memories/{record_id}",
     "history": "get /memories/{record_id}/history", "correct": "patch /memories/{record_id}",
     "forget": "post /memories/forget", "resources": "get /resources", "resource": "get /resources/{resource_id}",
     "delete_resource": "delete /resources/{resource_id}", "users": "get /users",
@@ -80,6 +80,7 @@ NEVER = {
 MISSING: dict[tuple[str, str], dict[str, str]] = {
     ("command", "search"): {"condition": "it is a tree"},
     ("command", "explain"): {"condition": "it is a tree"},
+    ("command", "recall"): {"condition": "it is a tree"},
     ("command", "forget"): {"token": FROM_SCREEN, "expected_revision": FROM_SCREEN},
     ("command", "add_resource"): {"media_type": "the name of the file says the format"},
     ("command", "create_user"): {"presented_key": "a key must not appear in the list of processes"},
@@ -88,11 +89,14 @@ MISSING: dict[tuple[str, str], dict[str, str]] = {
     ("command", "create_binding"): {"enabled": "it is `--disabled`, reversed"},
     ("command", "update_binding"): {"enabled": "`holdfast binding enable` and `disable` do it"},
     ("route", "search"): {"source": "`filters` on session_id has it"},
+    ("route", "recall"): {"source": "`filters` on session_id has it"},
     ("route", "correct"): dict.fromkeys(("since", "until", "evidence"), OF_VERBS),
     ("route", "forget"): {"expected_revision": "its token fails if the record changed"},
     ("route", "users"): {"kind": "/companies/{company_id}/memory/credentials has the other kinds"},
     ("route", "revoke_user"): {"kind": "/companies/{company_id}/memory/credentials has the other kinds"},
-    ("tool", "memory.search"): {"intent": "a tool's search answers a question"},
+    ("tool", "memory.search"): {
+        "intent": "a tool's search answers a question", "min_score": "a model sees the scores of all results",
+    },
     ("tool", "memory.note"): {
         "records": "its fields are inputs of their own", "source": "it is a manual note of the agent's run",
     },

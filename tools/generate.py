@@ -341,7 +341,7 @@ def written(face: Face) -> str:
 # --- command options --------------------------------------------------------------------------------------------------
 
 FILTERS = SOURCE / "cli" / "search_filters.py"
-FILTERS_HEAD = '''"""The options of `search` and `explain`. Written by `make generate`; do not edit.
+FILTERS_HEAD = '''"""The options of `search`, `explain` and `recall`. Written by `make generate`; do not edit.
 
 Text, because importing the requests would slow down every command.
 """
@@ -352,35 +352,43 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from holdfast.cli.options import OnlyText, option
-
-
-@dataclass(frozen=True, slots=True)
-class SearchFilters:
-    """Search options besides the query."""
-
 '''
+# The classes of options, by verb.
+FILTER_CLASSES = {
+    "search": ("SearchFilters", "Search options besides the query."),
+    "recall": ("RecallOptions", "Options of `recall` besides the query."),
+}
 # A condition is a tree, which no option can hold.
 NO_OPTIONS = frozenset({"condition"})
 
 
 def written_filters() -> str:
-    entry = LIBRARY_VERBS["search"]
+    return format_source(FILTERS_HEAD + "".join(map(written_options, FILTER_CLASSES)), FILTERS)
+
+
+def written_options(verb: str) -> str:
+    entry, (name, explained) = LIBRARY_VERBS[verb], FILTER_CLASSES[verb]
     shown = [each for each in entry.arguments if not entry.is_positional(each) and each.name not in NO_OPTIONS]
     pairs = ", ".join(f'"{each.name}": self.{option_name(each)}{" or None" * bool(each.item)}' for each in shown)
-    body = "".join(f"    {option_field(each)}\n" for each in shown)
-    method = f'''
+    body = "".join(f"    {option_field(each, entry.default_of(each))}\n" for each in shown)
+    return f'''
+
+@dataclass(frozen=True, slots=True)
+class {name}:
+    """{explained}"""
+
+{body}
     def keywords(self) -> dict[str, Any]:
         """Return the options as keyword arguments of the library."""
         return {{{pairs},}}
 '''
-    return format_source(FILTERS_HEAD + body + method, FILTERS)
 
 
 def option_name(argument: Argument) -> str:
     return argument.name if argument.item is None else argument.name.removesuffix("s")
 
 
-def option_field(argument: Argument) -> str:
+def option_field(argument: Argument, default: Any) -> str:
     name, text, noun = option_name(argument), argument.help, option_noun(argument)
     kind = {int: "int", float: "float"}.get(argument.type, "str")
     if argument.item is not None:
@@ -389,7 +397,7 @@ def option_field(argument: Argument) -> str:
         raise ValueError(f"{name}: write how a flag becomes an option")
     accepted = f"{kind} | None" if argument.optional else kind
     accepted = "OnlyText" if accepted == "str | None" else accepted
-    value = argument.default.value if isinstance(argument.default, Enum) else argument.default
+    value = default.value if isinstance(default, Enum) else default
     return f'{name}: Annotated[{accepted}, option("--{name.replace("_", "-")}", "{noun}", {text!r})] = {value!r}'
 
 

@@ -26,6 +26,7 @@ class Program(LazyGroup):
                 "search:explain",
                 "Search, and show each part of each score and the evidence behind each result.",
             ),
+            ("recall", "search:recall", "Print what to show a model for a query, as one message within a budget."),
             (
                 "forget",
                 "forget:forget",

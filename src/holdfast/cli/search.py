@@ -1,7 +1,8 @@
-"""`search` and `explain`."""
+"""`search`, `explain` and `recall`."""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.json_output import plain, print_json
 from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, expand_options, option
-from holdfast.cli.search_filters import SearchFilters
+from holdfast.cli.search_filters import RecallOptions, SearchFilters
 from holdfast.cli.store_access import open_memory, warn_missing_vectors
 
 Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
@@ -59,3 +60,24 @@ def explain(
     from holdfast.cli import render
 
     render.show_explanation(render.console(), explained, record_id)
+
+
+@expand_options
+def recall(
+    query: Query, options: RecallOptions, place: ScopeOptions, chosen: StoreOptions, as_json: Json = False
+) -> None:
+    """Print what to show a model: what bears on the query, best first, each thing once, as one message.
+
+    If nothing bears on the query, it prints nothing, and says why on standard error.
+    """
+    text = " ".join(query)
+    with errors_as_typed(), open_memory(chosen) as memory:
+        recalled = memory.recall(text, **options.keywords(), **place.scope_kwargs())
+        warn_missing_vectors(memory, place.scope_kwargs())
+    if as_json:
+        print_json({"query": text, **plain(recalled)})
+        return
+    if recalled.message:
+        print(recalled.message)
+    else:
+        print(f"Nothing recalled: {recalled.reason}.", file=sys.stderr)

@@ -67,7 +67,7 @@ COURTESIES = _words(
     grazie mille prego sì va bene ciao buongiorno buonasera certo perfetto
     """
 )
-_SPACELESSCOURTESIES = re.compile(
+SPACELESS_COURTESIES = re.compile(
     r"[\s\W]*(?:(?:好的?|谢谢你?|不客气|嗯+|哈+|是的?|没问题|知道了|收到|明白了?|你好|再见|早上好|晚安|ありがとう(?:ございます)?|"
     r"はい|いいえ|了解(?:です)?|おはよう(?:ございます)?|こんにちは|おやすみ|감사합니다|고마워|네|안녕(?:하세요)?)[\s\W]*)+"
 )

@@ -196,6 +196,7 @@ def select_records(
         if item.id in decided:
             continue
         if item.is_memory:
+            decided.add(item.id)
             if not item.revised and chosen.covers_memory(item):
                 chosen.leave_out(item, Omission.BY_MESSAGE)
             else:
@@ -254,7 +255,9 @@ def _choose_for_message(
         chosen.leave_out(item, Omission.BY_MEMORY)
         return
     is_new = memory is not None and memory.id not in decided
-    if memory is not None and (memory.revised or (is_new and _replaces(memory, item))):
+    if memory is not None and (
+        memory.revised or (is_new and not chosen.covers_memory(memory) and _replaces(memory, item))
+    ):
         decided.add(memory.id)
         if (is_new and chosen.place(memory)) or memory.revised:
             # Even if a revised memory finds no room, its message is out of date.
@@ -264,9 +267,7 @@ def _choose_for_message(
 
 
 def _replaces(memory: RecallItem[R], message: RecallItem[R]) -> bool:
-    """True if the memory says what its message does. A revised one always does: the message is out of date."""
-    if memory.revised:
-        return True
+    """True if the memory says what its message does."""
     if memory.score is not None and message.score is not None and memory.score < _LEAST_SCORE_SHARE * message.score:
         return False
     if len(message.text) > _LONG_CHARS:

@@ -74,7 +74,9 @@ class SearchOptions:
     said_to: Annotated[datetime | None, "Messages said before this time."] = None
     as_of: AsOf | None = None
     valid_at: ValidAt | None = None
-    min_score: Annotated[float | None, number(-MAX_SCORE, MAX_SCORE, "SCORE"), "The minimum score."] = None
+    min_score: Annotated[
+        float | None, number(-MAX_SCORE, MAX_SCORE, "SCORE"), "The minimum score; `recall` takes 0 (all) to 1."
+    ] = None
     quarantined: Annotated[bool, "Include quarantined memories."] = False
     method: Annotated[Method, "hybrid, keyword (by words alone) or vector (by meaning alone)."] = Method.HYBRID
     radius: Annotated[
