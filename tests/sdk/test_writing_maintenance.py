@@ -334,7 +334,7 @@ def test_a_model_behind_http_maintains_memory_and_its_bad_answers_cost_nothing_b
 
         play(location, scene, curator=curator)
         assert len(asked) == 3
-        shown = json.loads(json.loads(asked[-1].partition(b"\r\n\r\n")[2])["messages"][1]["content"])
+        shown = json.loads(json.loads(asked[-1].partition(b"\r\n\r\n")[2])["messages"][1]["content"])["messages"]
         assert [each["text"] for each in shown] == ["I live in Porto.", "Lovely."]
 
 
@@ -346,7 +346,7 @@ def test_a_model_is_shown_no_more_of_a_turn_than_the_profile_allows() -> None:
             turn = TranscriptTurnInput("t1", (TurnMessage("early " * 200), TurnMessage("late " * 100)), CHAT)
             runtime.commit_transcript(MemoryTranscriptCommitRequest(turn))
             assert runtime.maintain().reason == "maintained"
-        shown = json.loads(json.loads(asked[0].partition(b"\r\n\r\n")[2])["messages"][1]["content"])
+        shown = json.loads(json.loads(asked[0].partition(b"\r\n\r\n")[2])["messages"][1]["content"])["messages"]
         assert [each["text"] for each in shown] == ["late " * 100]
 
 
