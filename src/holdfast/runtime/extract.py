@@ -10,10 +10,9 @@ from holdfast.domain.jobs import Job
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Scope
 from holdfast.ports import Candidate, Extractor, Transaction
-from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import with_costs
-from holdfast.runtime.reconcile import IndexedProposal, learnable_messages, reconcile_proposals
+from holdfast.runtime.reconcile import learnable_messages, prepare_proposals, reconcile_proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +31,13 @@ async def run_extraction(core: Core, job: Job) -> Callable[[Transaction], None]:
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     messages = await core.store.read(grant, lambda reader: learnable_messages(reader, job.record_ids))
     candidates = await core.extractor.extract(messages, job.scope.subject)
-    # No caller waits for this job, so it can wait for a remote embedder.
-    analyses = await indexing.analyze_texts(core, [candidate.text for candidate in candidates])
-    vectors = await indexing.embed_analyses(core, analyses)
-    proposed = [
-        IndexedProposal(candidate, indexing.IndexedText(analysis, made))
-        for candidate, analysis, made in zip(candidates, analyses, vectors.result, strict=True)
-    ]
     scope = lasting_scope(job.scope)
+    proposed, took = await prepare_proposals(core, scope, candidates)
 
     def effect(transaction: Transaction) -> None:
-        reconcile_proposals(core, transaction, scope, proposed)
+        reconcile_proposals(core, transaction, scope, proposed, f"extractor:{core.extractor.name}")
 
-    return await with_costs(core, grant, vectors.took, effect, job)
+    return await with_costs(core, grant, took, effect, job)
 
 
 def lasting_scope(scope: Scope) -> Scope:
