@@ -54,7 +54,6 @@ from holdfast.stores.sqlite import SqliteStore
 from holdfast.stores.sqlite.schema import migrations
 
 if TYPE_CHECKING:
-    from holdfast.agent.ports import ChatModel
     from holdfast.domain.control import ProviderCheck, ProviderInfo
     from holdfast.domain.manifest import StoreRepair
     from holdfast.providers.registry import BrokenProvider
@@ -387,40 +386,28 @@ def make_curator(
     # Imported here because it loads the HTTP client.
     from holdfast.extract.model_curator import DEFAULT_MAX_CHARS, ModelCurator
 
-    endpoint = choose_endpoint(name, url or _model_url(settings))
+    endpoint = choose_endpoint(name, url or settings.named_model_url)
     if key is None and url is None and settings.model_key is not None and _takes_key(endpoint, settings):
         key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
     return ModelCurator(_make_prompt_model(endpoint, key), max_chars=max_chars or DEFAULT_MAX_CHARS)
 
 
-def _model_url(settings: Settings) -> str | None:
-    return settings.model_url if "model_url" in settings.model_fields_set else None
-
-
 def _takes_key(endpoint: ModelEndpoint, settings: Settings) -> bool:
     """True if the key in the settings may be sent there: only to the URL in the settings, else to their model's own."""
-    if (url := _model_url(settings)) is not None:
+    if (url := settings.named_model_url) is not None:
         return endpoint.url == url
     needs_key = endpoint.protocol is not ModelProtocol.OLLAMA
     return needs_key and endpoint.url == choose_endpoint(settings.model, None).url
 
 
 def _make_prompt_model(endpoint: ModelEndpoint, key: Secret | None) -> PromptModel:
-    from holdfast.extract.chat_completions import ChatCompletions, validate_model
+    if endpoint.protocol is ModelProtocol.ANTHROPIC:
+        from holdfast.agent.providers.prompted import prompt_anthropic
 
-    if endpoint.protocol is not ModelProtocol.ANTHROPIC:
-        return ChatCompletions(endpoint.model, base_url=endpoint.url, api_key=key)
-    from holdfast.agent.providers.prompted import PromptedModel
+        return prompt_anthropic(endpoint.model, endpoint.url, key)
+    from holdfast.extract.chat_completions import ChatCompletions
 
-    def open_model() -> ChatModel:
-        from holdfast.agent.providers.anthropic import AnthropicModel
-        from holdfast.agent.providers.sdk_model import EndpointAdvice
-
-        advice = EndpointAdvice("in HOLDFAST_MODEL_KEY", "use a model that reads longer texts")
-        # The curator asks again itself.
-        return AnthropicModel(endpoint.model, base_url=endpoint.url, api_key=key, retries=0, advice=advice)
-
-    return PromptedModel(validate_model(endpoint.model, endpoint.url), endpoint.url, open_model)
+    return ChatCompletions(endpoint.model, base_url=endpoint.url, api_key=key)
 
 
 async def _choose_flush_model(store: Store, settings: Settings, curator: Curator | None) -> FlushModel | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from holdfast.errors import ConfigurationError
@@ -174,8 +175,13 @@ class Settings(BaseSettings):
         """Refuse an empty value too: it could mean none, or not set."""
         names = () if value is None else tuple(name.strip() for name in value.split(","))
         if value is not None and names != ("none",) and not set(names) <= MODEL_VERBS:
-            raise ValueError("name maintain, flush, or both with a comma, or none")
+            raise PydanticCustomError("verbs", "name maintain, flush, both with a comma, or none")
         return value
+
+    @property
+    def named_model_url(self) -> str | None:
+        """The endpoint that was named; None for the model's own."""
+        return self.model_url if "model_url" in self.model_fields_set else None
 
     @property
     def asked_verbs(self) -> frozenset[str] | None:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from holdfast.domain.checks import checked_text
+from holdfast.domain.location import checked_url
+from holdfast.errors import InvalidInput, ModelMisconfigured
+
 
 class ModelProtocol(StrEnum):
     """The prefix of a model's name: the protocol of its endpoint. Without one it is OpenAI's."""
@@ -26,6 +30,15 @@ class ModelEndpoint:
     protocol: ModelProtocol
     model: str
     url: str
+
+
+def validate_model(model: str, url: str) -> tuple[str, str]:
+    """Return the name and the URL, without a slash at its end. Errors show neither: the URL may hold a key."""
+    try:
+        return checked_text(model, "model", max_chars=256), checked_url(url, "model_url")
+    except InvalidInput as error:
+        problem = str(error)
+    raise ModelMisconfigured(f"{problem}; set HOLDFAST_MODEL and HOLDFAST_MODEL_URL")
 
 
 def choose_endpoint(name: str, url: str | None) -> ModelEndpoint:

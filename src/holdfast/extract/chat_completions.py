@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from holdfast.domain.checks import checked_text
-from holdfast.domain.location import checked_url
+from holdfast.domain.model_endpoint import validate_model
 from holdfast.domain.secret import Secret
-from holdfast.errors import InvalidInput, ModelError, ModelMisconfigured, ModelUnavailable
+from holdfast.errors import ModelError, ModelMisconfigured, ModelUnavailable
 from holdfast.extract.json_answers import InvalidAnswer, count_at, decode_json, value_at
 from holdfast.ports import ModelAnswer, ModelCallUsage
 
@@ -31,8 +30,8 @@ class ChatCompletions:
     def __init__(
         self, model: str, *, base_url: str, api_key: Secret | None = None, timeout_seconds: float = 120.0
     ) -> None:
-        self.name = validate_model(model, base_url)
-        self.url = checked_url(base_url, "model_url") + "/chat/completions"
+        self.name, url = validate_model(model, base_url)
+        self.url = f"{url}/chat/completions"
         self._timeout_seconds = timeout_seconds
         self._way = 0
         headers = {"Authorization": f"Bearer {api_key.revealed()}"} if api_key else {}
@@ -83,15 +82,6 @@ class ChatCompletions:
             failure = type(error).__name__
         # Raised outside `except`: the caught error holds the request, which holds the key.
         raise ModelUnavailable(f"{self.url} cannot be reached or read ({failure}); try again later")
-
-
-def validate_model(model: object, base_url: str) -> str:
-    try:
-        checked_url(base_url, "model_url")
-        return checked_text(model, "model", max_chars=256)
-    except InvalidInput as error:
-        problem = str(error)
-    raise ModelMisconfigured(f"{problem}; set HOLDFAST_MODEL and HOLDFAST_MODEL_URL")
 
 
 def _ways(schema: Mapping[str, object]) -> tuple[Mapping[str, Any], ...]:

@@ -103,8 +103,8 @@ class Engine:
             await self._core.subscribers.close()
         await self._core.store.close()
         await self._core.embedder.close()
-        flush_model = self._core.flush_model
-        # Both verbs usually have the same.
-        for curator in {self._core.curator, None if flush_model is None else flush_model.curator}:
-            if curator is not None:
-                await curator.close()
+        curator, flush_model = self._core.curator, self._core.flush_model
+        if curator is not None:
+            await curator.close()
+        if flush_model is not None and flush_model.curator is not curator:
+            await flush_model.curator.close()

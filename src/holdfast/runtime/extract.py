@@ -19,11 +19,10 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.errors import ModelMisconfigured
 from holdfast.ports import Candidate, CurationResult, Curator, Extractor, Transaction
-from holdfast.runtime import indexing
 from holdfast.runtime.attempts import AttemptFailed, Effect, Failure
 from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import report_costs, with_costs
-from holdfast.runtime.reconcile import IndexedProposal, learnable_messages, reconcile_proposals
+from holdfast.runtime.reconcile import IndexedProposal, learnable_messages, prepare_proposals, reconcile_proposals
 
 if TYPE_CHECKING:
     from holdfast.runtime.model_extraction import ModelReading
@@ -100,8 +99,10 @@ async def run_extraction(
         await _note_failure(core, grant, job, reading)
         raise await _failed_attempt(core, grant, job, reading)
     # The model reads the newest messages, so what it learned is reconciled last.
-    by_rules = await _index(core, _by_rules(core), await core.extractor.extract(reading.unread, job.scope.subject))
-    by_model = await _index(core, f"curator:{flush_model.curator.name}", reading.candidates)
+    by_rules = await _prepare(
+        core, job, _by_rules(core), await core.extractor.extract(reading.unread, job.scope.subject)
+    )
+    by_model = await _prepare(core, job, f"curator:{flush_model.curator.name}", reading.candidates)
     event = reading.event(core, job)
 
     def effect(transaction: Transaction) -> None:
@@ -119,19 +120,12 @@ def learn_by_rules_instead(transaction: Transaction, job: Job, failure: Failure)
 
 async def _learn_by_rules(core: Core, grant: Grant, job: Job) -> Effect:
     messages = await core.store.read(grant, lambda reader: learnable_messages(reader, job.record_ids))
-    learned = await _index(core, _by_rules(core), await core.extractor.extract(messages, job.scope.subject))
+    learned = await _prepare(core, job, _by_rules(core), await core.extractor.extract(messages, job.scope.subject))
     return await with_costs(core, grant, learned.took, partial(_reconcile_all, core, job.scope, (learned,)), job)
 
 
-async def _index(core: Core, author: str, candidates: Sequence[Candidate]) -> _Learned:
-    # No caller waits for this job, so it can wait for a remote embedder.
-    analyses = await indexing.analyze_texts(core, [candidate.text for candidate in candidates])
-    vectors = await indexing.embed_analyses(core, analyses)
-    proposed = tuple(
-        IndexedProposal(candidate, indexing.IndexedText(analysis, made))
-        for candidate, analysis, made in zip(candidates, analyses, vectors.result, strict=True)
-    )
-    return _Learned(author, proposed, vectors.took)
+async def _prepare(core: Core, job: Job, author: str, candidates: Sequence[Candidate]) -> _Learned:
+    return _Learned(author, *await prepare_proposals(core, lasting_scope(job.scope), candidates))
 
 
 def _by_rules(core: Core) -> str:

@@ -7,7 +7,6 @@ word for it counts for nothing.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -176,13 +175,12 @@ def _to_candidate(
     texts = [text for each in grounded for text in _supporting_texts(each.message)]
     if not grounded or not is_supported(proposal.text, [*texts, job.scope.subject or "", context]):
         return None
-    normalized = " ".join(proposal.text.split()).casefold()
     return Candidate(
         text=proposal.text,
         evidence=tuple(each.message.id for each in grounded),
         trust=min(_CEILING, *(GROUNDS[each.ground].trust for each in grounded)),
         validity=proposal.validity,
-        key=hashlib.sha256(normalized.encode()).hexdigest(),
+        key="",
         relation=proposal.relation,
         target=proposal.target,
     )

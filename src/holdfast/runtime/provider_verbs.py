@@ -34,8 +34,9 @@ from holdfast.runtime.forget import finish_receipt, forget_planned
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue
-from holdfast.runtime.remember import PreparedText, Remember, prepare_texts, time_after
+from holdfast.runtime.remember import PreparedText, Remember, prepare_texts
 from holdfast.runtime.requests import SimpleRead
+from holdfast.runtime.revisions import time_after
 
 # Maximum number of records one page scans when few of them match.
 _MOST_LOOKED_AT = 4_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
@@ -13,7 +13,7 @@ from holdfast.domain.arguments import GROUP, IdempotencyKey, MetadataArgument, m
 from holdfast.domain.checks import MAX_TEXT_CHARS, check_count, check_metadata, checked_flag, checked_text
 from holdfast.domain.ids import ID_RULE, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
-from holdfast.domain.results import Record, RememberResult
+from holdfast.domain.results import RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.errors import NotFound, RevisionConflict
@@ -23,7 +23,7 @@ from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_indexing
-from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
+from holdfast.runtime.revisions import ExpectedRevision, require_revision, time_after, validate_expected_revision
 
 MAX_REASON_CHARS = 1_000
 Text = Annotated[str, text_rule(MAX_TEXT_CHARS), "A statement that can be understood on its own."]
@@ -33,7 +33,6 @@ EvidenceIds = Annotated[
     many(MAX_EVIDENCE, noun="ID"),
     "The ids of the messages that it comes from.",
 ]
-_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +250,6 @@ def check_evidence(evidence: tuple[MessageId, ...]) -> None:
     check_count(evidence, "evidence", 0, MAX_EVIDENCE)
     for message_id in evidence:
         ids.checked_id(message_id, "evidence")
-
-
-def time_after(now: datetime, old: Record) -> datetime:
-    """Return a time after the replaced revision, also if the clock went backwards."""
-    return max(now, old.recorded_at + _TICK)
 
 
 def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:

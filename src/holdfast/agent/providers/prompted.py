@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from holdfast.agent.ports import ChatModel, ModelMessage, Reply, Role
+from holdfast.domain.model_endpoint import validate_model
+from holdfast.domain.secret import Secret
 from holdfast.errors import ModelUnavailable
 from holdfast.ports import ModelAnswer, ModelCallUsage
 
@@ -55,6 +57,21 @@ class PromptedModel:
             raise ModelUnavailable(f"{self.url} answered more than {MAX_ANSWER_CHARS:,} characters")
         usage = ModelCallUsage(self.name, 1, reply.usage.input_tokens, reply.usage.output_tokens)
         return ModelAnswer(reply.text, usage)
+
+
+def prompt_anthropic(model: str, url: str, key: Secret | None) -> PromptedModel:
+    """Return a model of Anthropic's API. Its SDK is imported when it is first asked."""
+    name, checked = validate_model(model, url)
+
+    def open_model() -> ChatModel:
+        from holdfast.agent.providers.anthropic import AnthropicModel
+        from holdfast.agent.providers.sdk_model import EndpointAdvice
+
+        advice = EndpointAdvice("in HOLDFAST_MODEL_KEY", "use a model that reads longer texts")
+        # The curator repeats a call that failed.
+        return AnthropicModel(name, base_url=checked, api_key=key, retries=0, advice=advice)
+
+    return PromptedModel(name, checked, open_model)
 
 
 async def _read_reply(model: ChatModel, prompt: tuple[ModelMessage, ...]) -> Reply:

@@ -36,7 +36,7 @@ from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of, is_answer_to, seal_digest
 from holdfast.runtime.job_queue import enqueue_indexing
-from holdfast.runtime.remember import time_after
+from holdfast.runtime.revisions import time_after
 
 
 class CandidateSource(NamedTuple):
