@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from holdfast.domain.candidates import read_stems
 from holdfast.domain.fact_words import ENDING, NEGATING_CHARACTERS, NEGATIONS
-from holdfast.domain.memory import Candidate, Trust
+from holdfast.domain.memory import Candidate, MemoryRecord, Trust
 from holdfast.domain.own_words import own_words
 from holdfast.domain.transcript import Message, Role
 
@@ -51,16 +51,29 @@ def is_own_statement(message: Message) -> bool:
 
 
 def limit_trust(
-    candidate: Candidate, evidence: Sequence[Message], *, worded_by_model: bool, known: str = ""
+    candidate: Candidate, evidence: Sequence[Message], known: MemoryRecord | None = None, *, worded_by_model: bool
 ) -> Candidate:
     """Rest the candidate on its subject's own words, if they alone say it; else its trust is that of others' words.
 
-    A model's wording is held against them; `known` is the text of the memory that it changes.
+    `known` is the memory that it changes. A model's wording is held against the words; rules read own words only.
     """
     own = [message for message in evidence if is_own_statement(message)]
-    if own and (not worded_by_model or states(own, candidate.text, known)):
+    if own and (not worded_by_model or states(own, candidate.text, "" if known is None else known.text)):
         return replace(candidate, evidence=tuple(message.id for message in own))
+    if known is not None and not worded_by_model and _is_of_same_speaker(evidence, known):
+        return candidate
     return replace(candidate, trust=min(candidate.trust, OTHERS_TRUST))
+
+
+def _is_of_same_speaker(evidence: Iterable[Message], known: MemoryRecord) -> bool:
+    """True if the memory rests on the same sender's words alone: people may go on about what they said themselves."""
+    senders = {link.sender for link in known.evidence}
+    return len(senders) == 1 and all(
+        message.sender in senders
+        and speaks_for_subject(message.role, message.sender, message.source, message.sender)
+        and not holds_recall(message.text)
+        for message in evidence
+    )
 
 
 def states(messages: Iterable[Message], text: str, known: str = "") -> bool:

@@ -155,6 +155,11 @@ def evidence_authority(authority: Authority, role: Role) -> Authority:
     return _SPOKEN_BY.get(role, authority) if authority in _OF_A_USER else authority
 
 
+def is_of_a_user(authority: Authority) -> bool:
+    """True if a user vouches for the message."""
+    return authority in _OF_A_USER
+
+
 def can_accept(authority: Authority, target: Plane) -> bool:
     """True if a candidate with this authority alone could be accepted on the plane."""
     return GROUNDS[authority].targets[target].verdict is Verdict.ACCEPTED

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
+from holdfast.domain.authorship import is_own_statement
 from holdfast.domain.candidates import GROUNDS, can_accept, is_supported
 from holdfast.domain.contract import Usage
 from holdfast.domain.events import Event, EventKind
@@ -22,11 +23,12 @@ from holdfast.domain.jobs import Job
 from holdfast.domain.memory import Candidate, MemoryRecord, Plane, Trust
 from holdfast.domain.results import HitKind
 from holdfast.domain.search import ListFilter
-from holdfast.domain.transcript import Message
+from holdfast.domain.transcript import Message, Role
 from holdfast.errors import ModelError
 from holdfast.ports import Curator, ModelCallUsage, Proposal, Reader
 from holdfast.runtime.extract import lasting_scope
 from holdfast.runtime.gate import Core
+from holdfast.runtime.reconcile import learnable_messages
 from holdfast.runtime.related import find_related
 from holdfast.runtime.requests import FlushModel
 from holdfast.runtime.transcripts.model_input import (
@@ -84,7 +86,7 @@ async def read_with_model(
 ) -> ModelReading:
     """Let the model read the job's messages, one request after the other."""
     stop_at = time.monotonic() + flush_model.max_seconds
-    visible, newest = await core.store.read(grant, lambda reader: _find_messages(reader, job))
+    visible, others, newest = await core.store.read(grant, lambda reader: _find_messages(reader, job))
     by_id = {each.message.id: each for each in visible}
     reading = ModelReading(ModelCallUsage(flush_model.curator.name))
     recent = [each.message for each in visible if each.message.position > newest - flush_model.max_messages]
@@ -100,18 +102,24 @@ async def read_with_model(
             left.subtract(message.id for message in request)
             reading.read_count = sum(not pieces for pieces in left.values())
             report_progress(reading.read_count, job.total)
-        reading.unread = tuple(each.message for each in visible if left.get(each.message.id, 1))
+        unread = [*others, *(each.message for each in visible if left.get(each.message.id, 1))]
+        reading.unread = tuple(sorted(unread, key=lambda message: message.position))
     except ModelError as error:
         reading.failure, reading.candidates = error, ()
     reading.usage = model_usage(flush_model.curator, job, reading.used)
     return reading
 
 
-def _find_messages(reader: Reader, job: Job) -> tuple[list[GroundedMessage], int]:
-    """Return the messages the model may see, and the position of the newest message of the conversation."""
+def _find_messages(reader: Reader, job: Job) -> tuple[list[GroundedMessage], list[Message], int]:
+    """Return the messages the model may see, those of others, and the position of the newest of the conversation.
+
+    Rules read what others said: they word it as theirs, and a model would take it for the subject's words.
+    """
     visible = select_visible(reader, job.scope, job.record_ids)
+    readable = learnable_messages(reader, job.record_ids)
+    others = [message for message in readable if message.role is Role.USER and not is_own_statement(message)]
     newest = reader.records.page(ListFilter(kind=HitKind.MESSAGE), None, 1) if visible else []
-    return visible, max((each.position for each in newest if isinstance(each, Message)), default=0)
+    return visible, others, max((each.position for each in newest if isinstance(each, Message)), default=0)
 
 
 def _split(messages: Sequence[Message], max_chars: int) -> list[list[Message]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, authorize
+from holdfast.domain.authorship import limit_trust
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import MemoryId
 from holdfast.domain.memory import Candidate, FactRelation, MemoryRecord, Plane, Status, Validity
@@ -98,15 +99,22 @@ class _Reconciler:
         alike = self._in_slot(_words_slot(candidate.text))
         evidence = learnable_messages(self.transaction, candidate.evidence)
         # Some evidence was forgotten or put away since it was read: do not learn from it.
-        if len(evidence) < len(candidate.evidence) or self._was_learned_before(candidate):
+        if len(evidence) < len(candidate.evidence):
             return
         self._load(proposal.related)
+        concerned = occupant if candidate.target is None else self.known.get(candidate.target)
+        candidate = limit_trust(candidate, evidence, concerned, worded_by_model=slot is None)
+        evidence = [message for message in evidence if message.id in candidate.evidence]
+        if self._was_learned_before(candidate):
+            return
         found = {each.id: each for each in (*self.known.values(), occupant, alike) if each is not None}
         comparable = [each for each in found.values() if is_comparable(each, self.scope)]
         decision = decide(candidate, evidence, comparable, subject=self.scope.subject)
         if occupant is not None and decision.reason is not Reason.SAME_WORDS:
             decision = decide_in_slot(candidate, occupant)
-        self._apply(decision, proposal, slot)
+            # The slot is the other's, if both are kept.
+            slot = None if decision.relation is FactRelation.NEW else slot
+        self._apply(decision, replace(proposal, candidate=candidate), slot)
 
     def _rule_slot(self, candidate: Candidate) -> str | None:
         return f"{self.core.extractor.name}/{candidate.key}" if candidate.key else None

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.domain import ids
+from holdfast.domain.authorship import holds_recall, is_own_statement
 from holdfast.domain.candidates import (
     GROUNDS,
     CandidatePrivacy,
@@ -21,6 +22,7 @@ from holdfast.domain.candidates import (
     Reason,
     Verdict,
     evidence_authority,
+    is_of_a_user,
     is_supported,
     judge_candidate,
 )
@@ -127,8 +129,7 @@ class EvidenceResolver:
         turn = self._turn(message.scope.thread, message.turn_id)
         matches = () if turn is None else (each for each in turn.messages if each.id == message.id)
         for each in matches:
-            authority = evidence_authority(each.authority, message.role)
-            return CitedMessage(message.id, authority, message.text, message.recorded_at)
+            return CitedMessage(message.id, _ground(each.authority, message), message.text, message.recorded_at)
         return Reason.EVIDENCE_NOT_FOUND
 
     def _of_message(self, message_id: str) -> list[CitedMessage] | Reason:
@@ -155,6 +156,14 @@ class EvidenceResolver:
         if key not in self._turns:
             self._turns[key] = self._reader.transcripts.turn(thread, turn_id)
         return self._turns[key]
+
+
+def _ground(authority: Authority, message: Message) -> Authority:
+    """Return the authority of a message as evidence. Only a subject's own words are what a user asserts."""
+    ground = evidence_authority(authority, message.role)
+    if not is_of_a_user(ground) or is_own_statement(message):
+        return ground
+    return Authority.SUBJECT_PROJECTION if holds_recall(message.text) else Authority.EXTERNAL_CONTENT
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
