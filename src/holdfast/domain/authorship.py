@@ -77,16 +77,24 @@ def _is_of_same_speaker(evidence: Iterable[Message], known: MemoryRecord) -> boo
 
 
 def states(messages: Iterable[Message], text: str, known: str = "") -> bool:
-    """True if messages could say a text in their sender's own words.
+    """True if messages could say a text in their sender's own words. A question states nothing."""
+    return _supports([(message, _QUESTION.sub("", own_words(message.text))) for message in messages], text, known)
+
+
+def mentions(messages: Iterable[Message], text: str, known: str = "") -> bool:
+    """True if messages could be what a text was made from, be it a question or a quotation."""
+    return _supports([(message, message.text) for message in messages], text, known)
+
+
+def _supports(statements: Sequence[tuple[Message, str]], text: str, known: str) -> bool:
+    """True if the statements hold what a text says.
 
     Of the words that neither the subject's name nor the known memory explains, they have all numbers, all names and at
-    least half; they have a word of the rest, too; and if the text denies something, or ends it, so do they. A question
-    states nothing.
+    least half; they have some word of the text; and if it denies something, or ends it, so do they.
     """
-    messages = list(messages)
-    said = "\n".join(_QUESTION.sub("", own_words(message.text)) for message in messages)
-    years = (str(message.said_at.year + step) for message in messages for step in (-1, 0, 1))
-    given = " ".join([known, *(name for message in messages for name in _names_of(message)), *years])
+    said = "\n".join(statement for _, statement in statements)
+    years = (str(message.said_at.year + step) for message, _ in statements for step in (-1, 0, 1))
+    given = " ".join([known, *(name for message, _ in statements for name in _names_of(message)), *years])
     stems, own, explained = set(read_stems(text)), set(read_stems(said)), set(read_stems(given))
     new = stems - explained
     return (

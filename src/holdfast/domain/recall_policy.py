@@ -33,6 +33,8 @@ MAX_SOURCE_SHARE = 0.5
 # score; then the message is shown, unless it is long.
 _MANY_WORDS_MORE, _LEAST_SCORE_SHARE = 3, 0.5
 _LONG_CHARS = 300
+# A record rivals a trusted memory if it has this share of its words. They are alike if each has so many of the other's.
+_LEAST_RIVAL_SHARE, _ALIKE_SHARE = 0.3, 0.5
 _NONE: frozenset[str] = frozenset()
 # How far a record's words can be believed.
 TRUSTED_RANK, OWN_WORDS_RANK = 3, 2
@@ -224,13 +226,17 @@ def _put_trusted_first(places: Sequence[_Place[R]]) -> tuple[list[_Place[R]], li
         rivals = [other for other in ordered if _is_rival(other, place)]
         if not rivals:
             continue
-        alike += [other for other in rivals if place.statement.resembles(other.statement)]
+        alike += [other for other in rivals if _are_alike(other.statement, place.statement)]
         first = _find(ordered, rivals[0])
         if first < (own := _find(ordered, place)):
             ordered.insert(first, ordered.pop(own))
     rivals = [place for place in ordered if any(place is other for other in alike)]
     surplus = rivals[len(ordered) - len(rivals) :]
     return [place for place in ordered if all(place is not other for other in surplus)], surplus
+
+
+def _are_alike(one: Statement, other: Statement) -> bool:
+    return one.covers(other, _ALIKE_SHARE) and other.covers(one, _ALIKE_SHARE)
 
 
 def _find(places: Sequence[_Place[R]], wanted: _Place[R]) -> int:
@@ -244,7 +250,7 @@ def _is_rival(other: _Place[R], trusted: _Place[R]) -> bool:
     theirs, own = other.item.score, trusted.item.score
     if theirs is not None and own is not None and own < _LEAST_SCORE_SHARE * theirs:
         return False
-    return other.statement.resembles(trusted.statement)
+    return other.statement.covers(trusted.statement, _LEAST_RIVAL_SHARE)
 
 
 def _choose_for_message(

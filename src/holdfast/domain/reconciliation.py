@@ -51,6 +51,7 @@ class Reason(StrEnum):
     LEARNED_BEFORE = "learned_before"
     SAME_WORDS = "same_words"
     RESTATED = "restated"
+    CONFIRMED = "confirmed"
     FURTHER = "one_more_of_its_kind"
     DETAILS_DIFFER = "details_differ"
     OPPOSITE = "opposite"
@@ -167,6 +168,9 @@ def _new(reason: Reason) -> Decision:
 
 
 def _repeat(candidate: Candidate, target: MemoryRecord, reason: Reason) -> Decision:
+    # What others claimed, its subject now says.
+    if target.trust < Trust.MODEST <= candidate.trust:
+        return Decision(FactRelation.UPDATE, Reason.CONFIRMED, target)
     # A memory without evidence was stated by itself: with evidence, it would go when that is forgotten. And words that
     # no person said do not keep a trusted memory alive.
     if not target.evidence or candidate.trust < min(target.trust, Trust.MODEST):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.authorship import is_own_statement
-from holdfast.domain.candidates import GROUNDS, can_accept, is_supported
+from holdfast.domain.authorship import is_own_statement, mentions
+from holdfast.domain.candidates import GROUNDS, can_accept
 from holdfast.domain.contract import Usage
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId, MemoryId, MessageId
@@ -155,7 +155,7 @@ async def _ask(
     shown = {memory.id: memory.text for memory in known}
     for proposal in curated.proposals:
         cited = [visible[message_id] for message_id in proposal.evidence if message_id in visible]
-        candidate = _to_candidate(proposal, cited, job, shown)
+        candidate = _to_candidate(proposal, cited, shown)
         if candidate is None:
             reading.rejected += 1
         else:
@@ -174,14 +174,13 @@ async def _find_known(core: Core, job: Job, request: Sequence[Message]) -> list[
 
 
 def _to_candidate(
-    proposal: Proposal, cited: Sequence[GroundedMessage], job: Job, shown: Mapping[MemoryId, str]
+    proposal: Proposal, cited: Sequence[GroundedMessage], shown: Mapping[MemoryId, str]
 ) -> Candidate | None:
     """Return the candidate of a proposal, resting on the messages that can support a memory; None if none does."""
     grounded = [each for each in cited if can_accept(each.ground, Plane.LONG_TERM)]
     # An assistant's words are no evidence of what its user says.
     context = "" if proposal.target is None else shown.get(proposal.target, "")
-    texts = [text for each in grounded for text in _supporting_texts(each.message)]
-    if not grounded or not is_supported(proposal.text, [*texts, job.scope.subject or "", context]):
+    if not mentions([each.message for each in grounded], proposal.text, context):
         return None
     return Candidate(
         text=proposal.text,
@@ -192,10 +191,3 @@ def _to_candidate(
         relation=proposal.relation,
         target=proposal.target,
     )
-
-
-def _supporting_texts(message: Message) -> Iterator[str]:
-    """Yield what a sentence about a message may be made of: its text, its speaker, and the years around it."""
-    yield message.text
-    yield message.sender or ""
-    yield from (str(message.said_at.year + step) for step in (-1, 0, 1))

@@ -181,7 +181,7 @@ class PutRecords(_CaptureWrite):
     def _put(self, transaction: Transaction, record: PutRecord, prepared: PreparedText) -> tuple[str, bool]:
         """Return the memory's id, and whether anything was written."""
         old = None if record.slot is None else transaction.records.in_slot(self.scope, record.slot)
-        revision = self._remember(record).revision(MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
+        revision = self._remember(record).revision(transaction, MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
         if isinstance(old, MemoryRecord):
             if old.text == record.text and dict(old.metadata) == dict(record.metadata):
                 return old.id, False

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from holdfast.domain import ids
 from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.arguments import GROUP, IdempotencyKey, MetadataArgument, many, text_rule
+from holdfast.domain.authorship import is_own_statement, states
 from holdfast.domain.checks import MAX_TEXT_CHARS, check_count, check_metadata, checked_flag, checked_text
 from holdfast.domain.ids import ID_RULE, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
@@ -17,7 +18,7 @@ from holdfast.domain.results import RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.errors import NotFound, RevisionConflict
-from holdfast.ports import NewRevision, Transaction
+from holdfast.ports import NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
@@ -101,20 +102,18 @@ class Remember(_IndexedWrite):
 
     def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
-        transaction.records.add_revision(
-            self.revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
-        )
+        revision = self.revision(transaction, memory_id, prepared)
+        transaction.records.add_revision(revision, prepared.core.embedder.fingerprint, prepared.core.analyzer.version)
         self._queue_indexing(transaction, prepared, self.scope, memory_id)
         return RememberResult(current_memory(transaction, memory_id))
 
-    def revision(self, memory_id: MemoryId, prepared: PreparedText) -> NewRevision:
+    def revision(self, reader: Reader, memory_id: MemoryId, prepared: PreparedText) -> NewRevision:
         return NewRevision(
             id=memory_id,
             scope=self.scope,
             plane=self.plane,
             text=self.text,
-            # Text from an external source is not the author's own statement.
-            trust=prepared.trust if self.source is None else Trust.LOW,
+            trust=self._trust(reader, prepared),
             status=Status.QUARANTINED if self.quarantined else Status.ACCEPTED,
             validity=self.validity,
             recorded_at=prepared.now,
@@ -126,6 +125,19 @@ class Remember(_IndexedWrite):
             analysis=prepared.entry.analysis,
             vectors=prepared.entry.vectors,
         )
+
+    def _trust(self, reader: Reader, prepared: PreparedText) -> Trust:
+        """Return the trust of the author's own statement; text from elsewhere has a low one.
+
+        What an agent writes about somebody may come from anywhere, unless that person's own words say it.
+        """
+        if self.source is not None:
+            return Trust.LOW
+        if prepared.trust >= Trust.STATED or self.scope.subject is None:
+            return prepared.trust
+        cited = (reader.records.find(message_id) for message_id in self.evidence)
+        own = [found[1] for found in cited if found and isinstance(found[1], Message) and is_own_statement(found[1])]
+        return prepared.trust if states(own, self.text) else Trust.LOW
 
     def digest(self) -> str:
         # Keep this form: older stores hold answers under it.
