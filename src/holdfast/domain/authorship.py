@@ -19,6 +19,11 @@ from holdfast.domain.transcript import Message, Role
 
 # The highest trust of a memory that rests on the words of others.
 OTHERS_TRUST = Trust.LOW
+# Words that end a fact in plain speech, besides those that reconciliation knows.
+_MORE_DENYING = (
+    "longer anymore former formerly ex used fired dismissed outgrown outgrew divorce single broken gone free instead"
+    " mehr entlassen ehemalig geschieden scheidung dejado ya divorcio plus viré divorcé mais demitido divórcio"
+)
 # The label of a reference message, of this engine or of the agent's gateway, and the beginning of one of its lines.
 _RECALLED = re.compile(
     r"Reference from (?:memory|the Memory Gateway)\.|^\s*\d+\. \[(?:memory|unconfirmed|said by |from )", re.MULTILINE
@@ -89,21 +94,31 @@ def mentions(messages: Iterable[Message], text: str, known: str = "") -> bool:
 def _supports(statements: Sequence[tuple[Message, str]], text: str, known: str) -> bool:
     """True if the statements hold what a text says.
 
-    Of the words that neither the subject's name nor the known memory explains, they have all numbers, all names and at
-    least half; they have some word of the text; and if it denies something, or ends it, so do they.
+    They have all numbers and names that neither the subject's name nor the known memory explains; at least half of its
+    words, or of those that are new; and if it denies something, or ends it, so do they.
     """
     said = "\n".join(statement for _, statement in statements)
-    years = (str(message.said_at.year + step) for message, _ in statements for step in (-1, 0, 1))
-    given = " ".join([known, *(name for message, _ in statements for name in _names_of(message)), *years])
-    stems, own, explained = set(read_stems(text)), set(read_stems(said)), set(read_stems(given))
-    new = stems - explained
+    names = " ".join(name for message, _ in statements for name in _names_of(message))
+    years = " ".join(str(message.said_at.year + step) for message, _ in statements for step in (-1, 0, 1))
+    own, explained = set(read_stems(said)), set(read_stems(f"{known} {names} {years}"))
+    # Denials are worded in many ways.
+    stems = set(read_stems(text)) - set(read_stems(names)) - (_DENYING_STEMS - own)
     return (
-        set(_NUMBER.findall(text)) <= set(_NUMBER.findall(f"{said} {given}"))
+        set(_NUMBER.findall(text)) <= set(_NUMBER.findall(f"{said} {known} {names} {years}"))
         and set(_capitalized(text)) <= own | explained
-        and not stems.isdisjoint(own)
-        and 2 * len(new & own) >= len(new - _DENYING_STEMS)
+        and (_are_half(stems, own) or _are_half(stems - explained, own) or (stems <= explained and _meet(text, said)))
         and (not _denies(text) or _denies(said) or _denies(known))
     )
+
+
+def _are_half(stems: set[str], own: set[str]) -> bool:
+    return 2 * len(stems & own) >= len(stems) > 0
+
+
+def _meet(text: str, said: str) -> bool:
+    """True if both have a name or a stem in common."""
+    names = {word for word in _WORD.findall(text)[1:] if word[0].isupper()}
+    return not names.isdisjoint(_WORD.findall(said)) or not set(read_stems(text)).isdisjoint(read_stems(said))
 
 
 def _names_of(message: Message) -> Iterator[str]:
@@ -119,7 +134,8 @@ def _capitalized(text: str) -> Iterator[str]:
 
 def _denies(text: str) -> bool:
     words = {word.casefold().replace("’", "'") for word in _WORD.findall(text)}
-    return not words.isdisjoint(NEGATIONS | ENDING) or any(char in NEGATING_CHARACTERS for char in text)
+    return not words.isdisjoint(_DENYING) or any(char in NEGATING_CHARACTERS for char in text)
 
 
-_DENYING_STEMS = frozenset(read_stems(" ".join(NEGATIONS | ENDING)))
+_DENYING = NEGATIONS | ENDING | frozenset(_MORE_DENYING.split())
+_DENYING_STEMS = frozenset(read_stems(" ".join(_DENYING)))

@@ -28,7 +28,17 @@ _OWN_WORDS = re.compile(r"\b(?:i|i'm|my|we|our|me|ich|yo|je|j|eu|mi|meu|mein)\b|
 
 # "Bob: I live in Paris" and "> I live in Paris" are not the speaker's own words.
 _FOREIGN_LINE = re.compile(
-    r"\s*(?:>|[-*#|]\s|\d+[.)]\s|(?!(?:ps|btw|note|update|correction|fun fact|fyi)\b)[\w .'-]{1,40}:\s)", re.I
+    r"\s*(?:>|[-*#|]\s|\d+[.)]\s|(?!(?:ps|btw|(?:please )?(?:note|remember)|update|correction|fun fact|fyi)\b)"
+    r"(?P<head>[\w .'-]{1,40}):\s)",
+    re.IGNORECASE,
+)
+_MOST_NAME_WORDS = 3
+# "I looked it up: my car is a 2017 Mazda" is the speaker's own; "my sister said: I live in Paris" is not.
+_OWN_HEAD = re.compile(r"\b(?:i|my|we|our|ich|mein\w*|yo|mis?|je|mon|ma|eu|meu|minha)\b", re.IGNORECASE)
+_SPEECH = re.compile(
+    r"\b(?:sa(?:id|ys)|wr(?:ote|ites)|t(?:old|ells)|ask(?:ed|s)|answer(?:ed|s)|repli(?:ed|es)|texted|quot\w+|to me|me"
+    r"|sag\w*|schr\w+|dijo|dice|escrib\w+|dit|écri\w+|disse|diz|escreve\w*)\b",
+    re.IGNORECASE,
 )
 _TASK = re.compile(
     r"(?:^|[.!?:\n] {0,2})(?:(?:please|can you|could you|now|help me) ){0,3}"
@@ -62,8 +72,17 @@ def own_words(text: str) -> str:
 
 def _own_lines(text: str) -> str:
     text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", _EMOJI.sub(" . ", _FENCE.sub("\n", text))))
-    lines = (line for line in text.split("\n") if not _FOREIGN_LINE.match(line))
+    lines = (line for line in text.split("\n") if not _is_foreign(line))
     return _QUOTED.sub(_without_speech, "\n".join(lines))
+
+
+def _is_foreign(line: str) -> bool:
+    found = _FOREIGN_LINE.match(line)
+    if found is None or found["head"] is None:
+        return found is not None
+    head = found["head"]
+    is_name = len(re.findall(r"\w+", head)) <= _MOST_NAME_WORDS and _OWN_HEAD.search(head) is None
+    return is_name or _SPEECH.search(head) is not None
 
 
 def _without_speech(quoted: re.Match[str]) -> str:
