@@ -72,17 +72,19 @@ def own_words(text: str) -> str:
 
 def _own_lines(text: str) -> str:
     text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", _EMOJI.sub(" . ", _FENCE.sub("\n", text))))
-    lines = (line for line in text.split("\n") if not _is_foreign(line))
-    return _QUOTED.sub(_without_speech, "\n".join(lines))
+    return _QUOTED.sub(_without_speech, "\n".join(map(_own_part, text.split("\n"))))
 
 
-def _is_foreign(line: str) -> bool:
+def _own_part(line: str) -> str:
+    """Return the part of a line before another's words: "I live here. Bob wrote: …" is their own up to the stop."""
     found = _FOREIGN_LINE.match(line)
-    if found is None or found["head"] is None:
-        return found is not None
-    head = found["head"]
+    if found is None:
+        return line
+    before, stop, head = (found["head"] or "").rpartition(". ")
     is_name = len(re.findall(r"\w+", head)) <= _MOST_NAME_WORDS and _OWN_HEAD.search(head) is None
-    return is_name or _SPEECH.search(head) is not None
+    if head and not is_name and _SPEECH.search(head) is None:
+        return line
+    return before + stop
 
 
 def _without_speech(quoted: re.Match[str]) -> str:
