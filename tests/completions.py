@@ -1,11 +1,22 @@
-"""Answers of a model behind an OpenAI-compatible endpoint, as HTTP bytes."""
+"""A model behind an OpenAI-compatible endpoint: the curator that asks it, and its answers as HTTP bytes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from holdfast.domain.secret import Secret
+from holdfast.extract.chat_completions import ChatCompletions
+from holdfast.extract.model_curator import ModelCurator
 from serving import http
+
+
+def chat_curator(
+    model: str, *, base_url: str, api_key: Secret | None = None, timeout_seconds: float = 120.0, **options: Any
+) -> ModelCurator:
+    """A curator that asks a model behind an OpenAI-compatible endpoint."""
+    asked = ChatCompletions(model, base_url=base_url, api_key=api_key, timeout_seconds=timeout_seconds)
+    return ModelCurator(asked, **options)
 
 
 def completion(content: Any, **more: Any) -> bytes:

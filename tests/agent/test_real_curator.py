@@ -8,6 +8,7 @@ from pathlib import Path
 
 from small_model import MAX_TOKENS, NAME
 
+from completions import chat_curator
 from holdfast.app import open_engine
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.candidates import Verdict
@@ -20,7 +21,6 @@ from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.runtime_api.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
-from holdfast.extract.model_curator import ModelCurator
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.writing import WritingOperations
 from holdfast.settings import Settings
@@ -42,7 +42,7 @@ def test_a_real_model_answers_within_the_schema_and_tells_what_it_took(small_mod
     ]  # fmt: skip
 
     async def ask() -> None:
-        curator = ModelCurator(NAME, base_url=small_model_url, attempts=1)
+        curator = chat_curator(NAME, base_url=small_model_url, attempts=1)
         made = await curator.curate(messages)
         await curator.close()
         assert made.usage.requests == 1
@@ -58,7 +58,7 @@ def test_whatever_a_real_model_proposes_is_governed(small_model_url: str, tmp_pa
     governance = Governance(MemoryIdentity(subject_id="ana"), profile, catalogue(profile, Circumstances(model=True)))
 
     async def whole() -> None:
-        curator = ModelCurator(NAME, base_url=small_model_url, attempts=2, first_wait_seconds=0.01)
+        curator = chat_curator(NAME, base_url=small_model_url, attempts=2, first_wait_seconds=0.01)
         engine = await open_engine(
             str(tmp_path / "memory.db"), Settings(), embedder="fake", curator=curator, work=False
         )

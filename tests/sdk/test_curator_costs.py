@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from writers import CHAT, Host, Proposing, hosting, repeating
 
+from completions import chat_curator
 from holdfast.control.costs import ListCostEvents, SetPrice, SummarizeCosts
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.contract import AttributionMode, BillingType
 from holdfast.domain.costs import CostEvent, CostGroup, Price
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.runtime_api.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.errors import ModelUnavailable
-from holdfast.extract.model_curator import ModelCurator
 from holdfast.ports import CurationResult, ModelCallUsage, Purpose
 from holdfast.ports.models import EmbeddingResult
 from holdfast.search.embedders.fake import FakeEmbedder
@@ -27,14 +28,14 @@ from holdfast.search.embedders.fake import FakeEmbedder
 class Failing(Proposing):
     """A model that is called and paid, but fails."""
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         return CurationResult((), ModelCallUsage("test-model", 2, 500, 0), failure=ModelUnavailable("rubbish"))
 
 
 class Free(Proposing):
     """A self-hosted model that costs nothing."""
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         return replace(await super().curate(messages), usage=ModelCallUsage("own-model"))
 
 
@@ -131,6 +132,6 @@ def test_an_embedder_is_paid_for_what_a_free_model_learned(location: str) -> Non
     ("url", "provider"), [("https://api.openai.com/v1", "api.openai.com"), ("http://127.0.0.1:11434/v1", "127.0.0.1")]
 )
 def test_a_model_is_paid_at_its_endpoints_host(url: str, provider: str) -> None:
-    curator = ModelCurator("small", base_url=url)
+    curator = chat_curator("small", base_url=url)
     assert curator.provider == provider
     asyncio.run(curator.close())
