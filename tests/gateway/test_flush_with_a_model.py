@@ -49,7 +49,8 @@ def _everos(gateway: Gateway) -> None:
 
 
 def _capture(gateway: Gateway) -> None:
-    body = {"source": {"kind": "run", "run_id": "r1"}, "payload": {"text": SAID}, "subject_id": "ana"}
+    source = {"kind": "issue_comment", "issue_id": "i1", "comment_id": "c1"}
+    body = {"source": source, "payload": {"text": SAID}, "subject_id": "ana"}
     answer = gateway.http.post("/companies/default/memory/capture", json=body, headers=gateway.operator)
     assert answer.status_code == 200, answer.text
 
