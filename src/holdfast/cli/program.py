@@ -26,6 +26,8 @@ class Program(LazyGroup):
                 "search:explain",
                 "Search, and show each part of each score and the evidence behind each result.",
             ),
+            ("history", "history:history", "Show every revision of a memory, with its author and reason."),
+            ("revert", "history:revert", "Make an earlier revision of a memory current again."),
             (
                 "forget",
                 "forget:forget",

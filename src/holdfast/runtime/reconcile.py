@@ -100,7 +100,7 @@ class _Reconciler:
         # Some evidence was forgotten or put away since it was read: do not learn from it.
         if len(evidence) < len(candidate.evidence) or self._was_learned_before(candidate):
             return
-        self._load(proposal.related)
+        self._load(proposal.related if candidate.target is None else (*proposal.related, candidate.target))
         found = {each.id: each for each in (*self.known.values(), occupant, alike) if each is not None}
         comparable = [each for each in found.values() if is_comparable(each, self.scope)]
         decision = decide(candidate, evidence, comparable, subject=self.scope.subject)
