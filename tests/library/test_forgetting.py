@@ -346,7 +346,7 @@ def test_a_fact_that_was_said_twice_stays_when_one_of_them_is_forgotten(memory: 
         memory.drain()
     (learned,) = memory.list(kind="memory", subject="ana").items
     assert [link.message_id for link in learned.evidence] == said
-    assert (learned.revision, memory.forget_preview(said[0]).weakened) == (1, 1)
+    assert (learned.revision, memory.forget_preview(said[0]).weakened) == (2, 1)
     memory.forget(said[0])
     assert [link.message_id for link in memory.get(learned.id).evidence] == said[1:]
 

@@ -99,9 +99,7 @@ async def run_extraction(
         await _note_failure(core, grant, job, reading)
         raise await _failed_attempt(core, grant, job, reading)
     # The model reads the newest messages, so what it learned is reconciled last.
-    by_rules = await _prepare(
-        core, job, _by_rules(core), await core.extractor.extract(reading.unread, job.scope.subject)
-    )
+    by_rules = await _apply_rules(core, job, reading.unread)
     by_model = await _prepare(core, job, f"curator:{flush_model.curator.name}", reading.candidates)
     event = reading.event(core, job)
 
@@ -120,16 +118,17 @@ def learn_by_rules_instead(transaction: Transaction, job: Job, failure: Failure)
 
 async def _learn_by_rules(core: Core, grant: Grant, job: Job) -> Effect:
     messages = await core.store.read(grant, lambda reader: learnable_messages(reader, job.record_ids))
-    learned = await _prepare(core, job, _by_rules(core), await core.extractor.extract(messages, job.scope.subject))
+    learned = await _apply_rules(core, job, messages)
     return await with_costs(core, grant, learned.took, partial(_reconcile_all, core, job.scope, (learned,)), job)
+
+
+async def _apply_rules(core: Core, job: Job, messages: Sequence[Message]) -> _Learned:
+    candidates = await core.extractor.extract(messages, job.scope.subject)
+    return await _prepare(core, job, f"extractor:{core.extractor.name}", candidates)
 
 
 async def _prepare(core: Core, job: Job, author: str, candidates: Sequence[Candidate]) -> _Learned:
     return _Learned(author, *await prepare_proposals(core, lasting_scope(job.scope), candidates))
-
-
-def _by_rules(core: Core) -> str:
-    return f"extractor:{core.extractor.name}"
 
 
 def _reconcile_all(core: Core, scope: Scope, learned: Sequence[_Learned], transaction: Transaction) -> None:

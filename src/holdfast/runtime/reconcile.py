@@ -101,7 +101,7 @@ class _Reconciler:
         # Some evidence was forgotten or put away since it was read: do not learn from it.
         if len(evidence) < len(candidate.evidence):
             return
-        self._load(proposal.related)
+        self._load(proposal.related if candidate.target is None else (*proposal.related, candidate.target))
         concerned = occupant if candidate.target is None else self.known.get(candidate.target)
         candidate = limit_trust(candidate, evidence, concerned, worded_by_model=slot is None)
         evidence = [message for message in evidence if message.id in candidate.evidence]

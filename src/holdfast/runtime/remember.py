@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
-from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.access import Action, Actor, ActorKind, Grant
 from holdfast.domain.arguments import GROUP, IdempotencyKey, MetadataArgument, many, text_rule
 from holdfast.domain.authorship import is_own_statement, states
 from holdfast.domain.checks import MAX_TEXT_CHARS, check_count, check_metadata, checked_flag, checked_text
@@ -54,9 +54,13 @@ async def prepare_text(core: Core, grant: Grant, text: str) -> PreparedText:
 
 async def prepare_texts(core: Core, grant: Grant, texts: Sequence[str]) -> list[PreparedText]:
     entries = await indexing.make_entries(core, texts)
-    stated = grant.actor.kind in (ActorKind.OPERATOR, ActorKind.USER)
-    trust, now = Trust.STATED if stated else Trust.MODEST, core.clock.now()
+    trust, now = trust_of(grant.actor), core.clock.now()
     return [PreparedText(core, entry, now, str(grant.actor), trust) for entry in entries]
+
+
+def trust_of(actor: Actor) -> Trust:
+    """Return the trust in what this actor states."""
+    return Trust.STATED if actor.kind in (ActorKind.OPERATOR, ActorKind.USER) else Trust.MODEST
 
 
 class _IndexedWrite(Write[PreparedText, RememberResult]):
@@ -252,10 +256,7 @@ class Correct(_IndexedWrite):
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
         """Return the revision the first call made, if it still exists."""
-        for memory in _load_revisions(transaction, kept["memory_id"]):
-            if memory.revision == kept["revision"]:
-                return RememberResult(memory, replayed=True)
-        raise NotFound("the revision that this idempotency_key made has been forgotten")
+        return find_replayed_revision(transaction, kept)
 
 
 def check_evidence(evidence: tuple[MessageId, ...]) -> None:
@@ -269,6 +270,13 @@ def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:
     if found is None or not isinstance(found[1], MemoryRecord):
         raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
     return found[1]
+
+
+def find_replayed_revision(transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
+    for memory in _load_revisions(transaction, kept["memory_id"]):
+        if memory.revision == kept["revision"]:
+            return RememberResult(memory, replayed=True)
+    raise NotFound("the revision that this idempotency_key made has been forgotten")
 
 
 def _load_revisions(transaction: Transaction, memory_id: str) -> list[MemoryRecord]:

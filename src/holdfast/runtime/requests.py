@@ -58,9 +58,9 @@ class Core:
     """The dependencies of the verbs. `wake` signals the worker that a job is queued; `drain` runs all due jobs and
     waits for them. Partitions of `approximate_from` records or more get an approximate index; 0 disables it.
     Without a `curator`, `maintain` is refused; without a `flush_model`, rules learn from what `flush` seals. Bindings
-    name `providers`; `outsiders` runs the external ones. `subscribers` also receive hooks; a `watcher` observes finished
-    operations. `supposed` caches the results of optimistic reads (`Call.read_optimistic`). `count_tokens` counts the
-    tokens of a text, for budgets.
+    name `providers`; `outsiders` runs the external ones. `subscribers` also receive hooks; a `watcher` observes
+    finished operations. `supposed` caches the results of optimistic reads (`Call.read_optimistic`). `count_tokens`
+    counts the tokens of a text, for budgets.
     """
 
     store: Store

@@ -12,14 +12,14 @@ from holdfast.domain.results import Record
 from holdfast.errors import RevisionConflict
 from holdfast.ports import NewRevision
 
-_MOST_REVISIONS = 2**31
+MAX_REVISION = 2**31
 _TICK = timedelta(microseconds=1)
-ExpectedRevision = Annotated[int, whole_number(1, _MOST_REVISIONS), "Fail if the record is at another revision."]
+ExpectedRevision = Annotated[int, whole_number(1, MAX_REVISION), "Fail if the record is at another revision."]
 
 
 def validate_expected_revision(expected: int | None) -> None:
     if expected is not None:
-        checked_whole(expected, "expected_revision", 1, _MOST_REVISIONS)
+        checked_whole(expected, "expected_revision", 1, MAX_REVISION)
 
 
 def require_revision(found: Record, expected: int | None) -> None:

@@ -31,7 +31,7 @@ from holdfast.domain.ids import EventId, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.runtime_api.writing import CandidateVerdict
 from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Message
+from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import Authority, TranscriptTurn
 from holdfast.ports import NewRevision, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
@@ -161,7 +161,7 @@ class EvidenceResolver:
 def _ground(authority: Authority, message: Message) -> Authority:
     """Return the authority of a message as evidence. Only a subject's own words are what a user asserts."""
     ground = evidence_authority(authority, message.role)
-    if not is_of_a_user(ground) or is_own_statement(message):
+    if message.role is not Role.USER or not is_of_a_user(ground) or is_own_statement(message):
         return ground
     return Authority.SUBJECT_PROJECTION if holds_recall(message.text) else Authority.EXTERNAL_CONTENT
 

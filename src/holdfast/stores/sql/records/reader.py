@@ -285,7 +285,7 @@ _MARKS = (
     "SELECT {column}, c.contradicted_id FROM contradictions c JOIN records r ON r.number = c.memory_number"
     " JOIN scopes s ON s.id = r.scope_id WHERE {among} AND {within} AND ({is_old} OR EXISTS (SELECT 1 FROM records o"
     " JOIN contradictions b ON b.memory_number = o.number WHERE o.id = c.contradicted_id AND o.superseded_at IS NULL"
-    " AND o.partition_id = r.partition_id AND o.status = 'accepted' AND b.contradicted_id = r.id))"
+    " AND +o.partition_id = r.partition_id AND o.status = 'accepted' AND b.contradicted_id = r.id))"
     " ORDER BY c.contradicted_id"
 )
 # The index finds scopes by the name of a conversation; the rows of each are searched until the first is found, as a
