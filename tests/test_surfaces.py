@@ -29,9 +29,10 @@ OPENAPI = json.loads((Path(__file__).parent / "gateway" / "golden" / "openapi.js
 
 # Commands and routes by verb.
 COMMANDS = {
-    "add": "add", "flush": "store flush", "search": "search", "recall": "recall", "explain": "explain", "forget": "forget",
+    "add": "add", "flush": "store flush", "search": "search", "recall": "recall", "explain": "explain",
+    "forget": "forget", "add_resource": "resource add", "resources": "resource list",
+    "delete_resource": "resource delete",
     "history": "history", "revert": "revert",
-    "add_resource": "resource add", "resources": "resource list", "delete_resource": "resource delete",
     "create_user": "credential create", "rotate_user": "credential rotate", "revoke_user": "credential revoke",
     "users": "credential list", "jobs": "store jobs", "stats": "store stats", "verify": "store verify",
     "rebuild": "store rebuild",
@@ -47,7 +48,8 @@ CONTROL_COMMANDS = {
     "delete_binding": "binding delete", "resolve": "binding resolve",
 }  # fmt: skip
 ROUTES = {
-    "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories", "get": "get /memories/{record_id}",
+    "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories",
+    "get": "get /memories/{record_id}",
     "history": "get /memories/{record_id}/history", "correct": "patch /memories/{record_id}",
     "revert": "post /memories/{record_id}/revert", "forget": "post /memories/forget",
     "resources": "get /resources", "resource": "get /resources/{resource_id}",

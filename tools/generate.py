@@ -420,6 +420,7 @@ def written_reference(page: str) -> str:
     for name, table in {
         "search options": table_of("option", {f"{typed[each]} {option_noun(each)}": each for each in typed}),
         "explain options": ", ".join(f"`{typed[each]}`" for each in typed),
+        "recall options": recall_table(),
         "search arguments": table_of("argument", {f"{entry.public_name(each)}=": each for each in named}),
     }.items():
         start = f"<!-- written by make generate: {name} -->"
@@ -427,10 +428,20 @@ def written_reference(page: str) -> str:
     return text
 
 
-def table_of(head: str, rows: Mapping[str, Argument]) -> str:
+def recall_table() -> str:
+    """Return the table of the options of `recall` that `search` does not have, or has with another default."""
+    entry, others = LIBRARY_VERBS["recall"], LIBRARY_VERBS["search"].arguments
+    own = [each for each in entry.arguments if each.name not in {other.name for other in others}]
+    chosen = [each for each in entry.arguments if each.name == "top_k"] + own
+    rows = {f"--{option_name(each).replace('_', '-')} {option_noun(each)}": each for each in chosen}
+    return table_of("option", rows, {each: entry.default_of(each) for each in chosen})
+
+
+def table_of(head: str, rows: Mapping[str, Argument], defaults: Mapping[Argument, Any] | None = None) -> str:
     lines = [f"| {head} | meaning |", "|---|---|"]
     for name, each in rows.items():
-        default = f" Default: `{each.default}`." if each.default is not None else ""
+        value = each.default if defaults is None else defaults[each]
+        default = f" Default: `{value}`." if value is not None else ""
         most = f" Up to {each.rule.most:,}." if each.type is int and each.rule is not None and each.rule.most else ""
         lines.append(
             f"| `{name}` | {each.help}{' Repeatable.' * bool(each.item and head == 'option')}{default}{most} |"

@@ -20,6 +20,7 @@ KEY = "uk_never-to-be-seen-0815"
 GATEWAY = {
     "baseUrl": "http://127.0.0.1:8010/", "userId": "ana", "userKey": KEY, "appId": "chat", "projectId": "home",
     "scope": ["current_chat", "all_user_memory"], "topK": 12, "timeoutSeconds": 2.5,
+    "minScore": 0.25,
 }  # fmt: skip
 
 
@@ -117,7 +118,7 @@ def test_a_complete_explicit_configuration_is_read_by_its_camel_case_names(tmp_p
     assert (gateway.base_url, gateway.user_id, gateway.user_key.revealed()) == ("http://127.0.0.1:8010", "ana", KEY)
     assert (gateway.app_id, gateway.project_id) == ("chat", "home")
     assert (gateway.scope, gateway.top_k) == (("current_chat", "all_user_memory"), 12)
-    assert gateway.timeout_seconds == 2.5
+    assert (gateway.timeout_seconds, gateway.min_score) == (2.5, 0.25)
 
 
 def test_what_a_gateway_needs_not_be_told_has_defaults(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_what_a_gateway_needs_not_be_told_has_defaults(tmp_path: Path) -> None:
     gateway = configured(tmp_path, {"memory": {"mode": "hybrid", "gateway": least}}).memory.gateway
     assert gateway is not None
     assert (gateway.app_id, gateway.project_id, gateway.scope) == ("default", "default", ("current_chat", "resources"))
-    assert (gateway.top_k, gateway.timeout_seconds) == (8, 10.0)
+    assert (gateway.top_k, gateway.timeout_seconds, gateway.min_score) == (8, 10.0, None)
 
 
 @pytest.mark.seed("000.config.5", "001.config.3")
@@ -159,6 +160,7 @@ def test_an_explicit_mode_with_a_gateway_fails_without_credentials(
         ("topK", 0), ("topK", 101), ("topK", -1), ("topK", 2.5), ("topK", "8"), ("topK", True), ("topK", KEY),
         ("timeoutSeconds", 0), ("timeoutSeconds", -1), ("timeoutSeconds", "10"), ("timeoutSeconds", True),
         ("timeoutSeconds", 1e9), ("timeoutSeconds", KEY), ("timeoutSeconds", None),
+        ("minScore", -0.1), ("minScore", 1.1), ("minScore", "0.5"), ("minScore", True), ("minScore", KEY),
         ("baseUrl", "127.0.0.1:8010"), ("baseUrl", "ftp://h"), ("baseUrl", f"http://x:{KEY}@h"), ("baseUrl", 5),
         ("baseUrl", f"http://h?key={KEY}"), ("baseUrl", KEY),
         ("userId", 5), ("userId", "a\x00b"), ("userId", "x" * 257), ("appId", ""), ("appId", 5), ("projectId", " "),
@@ -241,7 +243,14 @@ def test_no_representation_pickle_or_warning_of_a_configuration_shows_the_key(tm
 def test_a_gateway_config_cannot_be_made_of_what_a_gateway_cannot_use() -> None:
     good: dict[str, Any] = {"base_url": "http://h", "user_id": "ana", "user_key": Secret(KEY)}
     assert KEY not in repr(MemoryGatewayConfig(**good))
-    for name, value in {"base_url": "h", "user_id": "", "user_key": KEY, "scope": (), "top_k": 0}.items():
+    for name, value in {
+        "base_url": "h",
+        "user_id": "",
+        "user_key": KEY,
+        "scope": (),
+        "top_k": 0,
+        "min_score": 2,
+    }.items():
         with pytest.raises(InvalidInput) as caught:
             MemoryGatewayConfig(**{**good, name: value})
         assert caught.value.field == name

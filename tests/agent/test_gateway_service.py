@@ -337,3 +337,32 @@ def test_what_the_server_of_these_tests_does_to_one_operation_it_does_to_no_othe
         assert (outcome.succeeded, kept.added, kept.flushed) == (
             broken != "search", broken != "add", broken not in ("add", "flush"),
         )  # fmt: skip
+
+
+# --- the policy of recall -------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_is_given_what_bears_on_it_each_thing_once_and_never_itself() -> None:
+    def found(number: int, text: str, **raw: Any) -> dict[str, Any]:
+        raw = {"role": "user", "timestamp": 1_780_000_000_000 + number, **raw}
+        return {**LISBON, "id": f"msg_{number}", "text": text, "score": 1 - number / 10, "raw": raw}
+
+    results = [
+        found(0, "Where do I live?"),
+        found(1, "So you moved to Lisbon, great!", role="assistant"),
+        found(2, "I moved to Lisbon."),
+        found(3, "Thanks!"),
+        found(4, "The office has a plant.", relevant=False),
+    ]
+    with faulty(results) as gateway:
+        assert [item.id for item in recalled(gateway).items] == ["msg_2"]
+        assert [item.id for item in recalled(gateway, min_score=0).items] == ["msg_2", "msg_4"]
+        assert recalled(gateway, min_score=0.95).message == ""
+
+
+@pytest.mark.parametrize(
+    "raw", [None, 5, [], {"timestamp": 10**30}, {"timestamp": "now"}, {"evidence": 5}, {"role": []}]
+)
+def test_odd_raw_fields_of_a_gateway_do_no_harm(raw: Any) -> None:
+    with faulty([{**LISBON, "raw": raw}]) as gateway:
+        assert [item.id for item in recalled(gateway).items] == ["msg_1"]

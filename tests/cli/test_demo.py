@@ -47,6 +47,13 @@ def test_the_best_result_is_found_by_meaning_and_not_by_words(steps: dict[str, A
     assert explained["evidence"]
 
 
+def test_a_model_is_shown_the_answer_first_and_nothing_of_another_subject(steps: dict[str, Any]) -> None:
+    recalled, nothing = steps["recall"]["recalled"], steps["recall"]["nothing"]
+    assert "peanuts" in recalled["message"].splitlines()[1]
+    assert (nothing["hits"], nothing["message"]) == ([], "")
+    assert nothing["reason"].startswith("nothing bears on the query: the best of ")
+
+
 def test_a_correction_shows_now_and_as_of_shows_then(steps: dict[str, Any]) -> None:
     assert steps["learn"]["evidence"][0]["text"] == "I moved to Lisbon last week."
     assert "Porto" in steps["correct"][0]["text"]
@@ -64,10 +71,18 @@ def test_the_forget_has_a_preview_and_a_receipt_and_finds_nothing_afterwards(ste
 def test_it_shows_each_step_with_its_python(holdfast: Holdfast) -> None:
     ran = holdfast("demo")
     assert ran.code == 0
-    for call in ("memory.add(", "memory.search(", "memory.explain(", "memory.correct(", "as_of=", "memory.forget("):
+    for call in (
+        "memory.add(",
+        "memory.search(",
+        "memory.explain(",
+        "memory.recall(",
+        "memory.correct(",
+        "as_of=",
+        "memory.forget(",
+    ):
         assert call in ran.out
     # Less than a minute to read.
-    assert len(ran.out.split()) < 480
+    assert len(ran.out.split()) < 560
 
 
 def test_the_python_it_shows_does_what_it_shows(holdfast: Holdfast, capsys: pytest.CaptureFixture[str]) -> None:

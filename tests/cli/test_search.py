@@ -1,4 +1,4 @@
-"""`search` and `explain`."""
+"""`search`, `explain` and `recall`."""
 
 from __future__ import annotations
 
@@ -118,3 +118,50 @@ def test_an_error_names_the_option_as_it_was_typed(ana: Holdfast, option: str, v
     for command in ("search", "explain"):
         refused = ana(command, "tea", option, value)
         assert (refused.code, refused.err.startswith(f"holdfast: {option}: ")) == (2, True), refused.err
+
+
+def test_recall_prints_the_message_for_a_model_and_nothing_else(ana: Holdfast) -> None:
+    ran = ana("recall", "red", "wine", "--subject", "ana", "--min-score", "0", "--budget-chars", "300")
+    label, first, *_ = ran.out.splitlines()
+    assert label.startswith("Reference from memory.")
+    assert first.startswith("1. [")
+    assert "red wine" in first
+    assert len(ran.out.rstrip("\n")) <= 300
+    assert len(ana("recall", "red wine", "--subject", "ana", "--min-score", "0", "--top-k", "1").out.splitlines()) == 2
+    # The tests' embedder has no tokenizer.
+    refused = ana("recall", "red wine", "--budget-tokens", "60")
+    assert (refused.code, "--budget-tokens: this embedder has no tokenizer; " in refused.err) == (2, True)
+
+
+def test_recall_says_on_stderr_why_there_is_nothing_to_show(ana: Holdfast) -> None:
+    for options, reason in (
+        (["anything", "--conversation", "elsewhere"], "nothing was found: this scope holds no record that matches"),
+        (["wine of Mongolia", "--subject", "ana", "--min-score", "1"], "nothing bears on the query: the best of "),
+        (["red wine", "--subject", "ana", "--min-score", "0", "--budget-chars", "9"], "the budget is too small"),
+    ):
+        ran = ana("recall", *options)
+        assert (ran.code, ran.out) == (0, "")
+        assert ran.err.startswith(f"Nothing recalled: {reason}")
+        told = ana("recall", *options, "--json").json
+        assert (told["query"], told["message"], told["hits"]) == (options[0], "", [])
+        assert told["reason"].startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--min-score", "1.5"], "--min-score: must be a number from 0 to 1, not 1.5"),
+        (["--min-score", "nan"], "--min-score: must be a number, not nan"),
+        (["--budget-chars", "0"], "--budget-chars: "),
+        (["--budget-tokens", "-1"], "--budget-tokens: "),
+        (["--budget-tokens", "99999999999"], "--budget-tokens: "),
+        (["--top-k", "0"], "--top-k: "),
+        (["--floor", "0.5"], "--floor"),
+    ],
+)
+def test_recall_refuses_a_limit_that_makes_no_sense_by_its_option(
+    ana: Holdfast, options: list[str], named: str
+) -> None:
+    ran = ana("recall", "wine", *options)
+    assert ran.code == 2
+    assert named in ran.err

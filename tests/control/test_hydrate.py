@@ -18,7 +18,7 @@ from misbehaving import handle, raising, snippet, soon
 
 from holdfast.control.bindings import DeleteBinding, UpdateBinding
 from holdfast.control.hydration import Hydrate
-from holdfast.control.memory import Capture
+from holdfast.control.memory import Capture, Query
 from holdfast.control.operations import GetMetrics
 from holdfast.domain.access import Action
 from holdfast.domain.contract import ContextBundle, HookKind, Snippet, SourceKind, SourceRef
@@ -141,6 +141,28 @@ def test_what_is_not_the_company_s_own_is_left_out_and_counted(desk: Desk, run: 
     assert (told.preamble, told.dropped) == (f"{LABEL}\n1. [memory] Ours.", 1)
 
 
+def test_a_floor_and_the_policy_hold_for_any_provider(desk: Desk, run: Run) -> None:
+    run(desk.bind_outside())
+    bundle = ContextBundle(
+        (
+            snippet("r1", "Which city?", score=0.9, role=Role.USER),
+            snippet("r2", "We chose Lisbon.", score=0.8),
+            snippet("r3", "We chose Lisbon!", score=0.7),
+            snippet("r4", "Ben prefers tea.", score=0.2),
+            snippet("r5", "Nobody scored this."),
+        )
+    )
+    desk.hostile.does["query"] = soon(bundle)
+    shown = {
+        floor: [each.text for each in run(desk.do(asking(min_score=floor))).snippets] for floor in (None, 0.3, 0.85)
+    }
+    assert shown[None] == ["We chose Lisbon.", "Ben prefers tea.", "Nobody scored this."]
+    assert shown[0.3] == ["We chose Lisbon.", "Nobody scored this."]
+    assert shown[0.85] == ["Nobody scored this."]
+    found = run(desk.do(Query(BOT, "Which city?", min_score=0.75))).result.snippets
+    assert [each.score for each in found] == [0.9, 0.8, None]
+
+
 @pytest.mark.parametrize(
     ("given", "error", "field"),
     [
@@ -152,6 +174,9 @@ def test_what_is_not_the_company_s_own_is_left_out_and_counted(desk: Desk, run: 
         ({"budget_ms": 10_001}, InvalidInput, "budget_ms"),
         ({"budget_ms": 1.5}, InvalidInput, "budget_ms"),
         ({"max_chars": 99}, InvalidInput, "max_chars"),
+        ({"min_score": -0.1}, InvalidInput, "min_score"),
+        ({"min_score": 1.1}, InvalidInput, "min_score"),
+        ({"min_score": float("nan")}, InvalidInput, "min_score"),
         ({"hook_id": ""}, InvalidInput, "hook_id"),
         ({"binding_key": "No"}, InvalidInput, "binding_key"),
         ({"scope": Scope(space="*")}, InvalidScope, "space"),

@@ -25,6 +25,9 @@ from serving import OPERATOR_KEY, USER_KEY, served
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# What a snippet prints for a model, if the page shows it right behind.
+_PRINTED = re.compile(r"^```python\n((?:(?!^```).*\n)+)^```\n\n```text\n(Reference.*?)^```", re.MULTILINE | re.DOTALL)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # The server's URL on the pages; a real server replaces it.
 _SERVER = "postgresql://holdfast:secret@localhost/memory"
@@ -50,9 +53,12 @@ def test_every_python_snippet_of_a_page_runs_in_order(
             server = ending.enter_context(served(str(tmp_path / "served.db"), "static"))
             text = text.replace(_GATEWAY, server.url).replace(_KEY, USER_KEY)
         names: dict[str, object] = {"__name__": "__snippet__"}
+        shown = dict(_PRINTED.findall(text))
         for number, snippet in enumerate(_PYTHON.findall(text)):
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
                 exec(compile(snippet, f"{page.name}[{number}]", "exec", dont_inherit=True), names)
+            if snippet in shown:
+                assert _DATE.sub("…", printed.getvalue()) == _DATE.sub("…", shown[snippet])
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if _SHELL.search(page.read_text("utf-8"))], ids=_named)

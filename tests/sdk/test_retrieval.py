@@ -83,21 +83,22 @@ def test_a_block_holds_memories_what_was_said_here_and_the_last_messages(world: 
     fact = world.remember("The lamp in the hall is blue.")
     how = world.remember("To mend a lamp, pull the plug first.", plane=Plane.PROCEDURAL)
     (old,) = world.say("I broke a lamp.")
-    world.say("Never mind.", role=Role.ASSISTANT, authority=Authority.ASSISTANT_UTTERANCE)
+    world.say("It was new.", role=Role.ASSISTANT, authority=Authority.ASSISTANT_UTTERANCE)
     (last,) = world.say("Which lamp was it?")
     report = project(world, recent_messages_limit=1)
     assert report.system_memory_block.splitlines()[1:] == [
-        "## Memories",
-        "- [memory, 2026-03-01] The lamp in the hall is blue.",
-        "## Procedures",
-        "- [memory, 2026-03-01] To mend a lamp, pull the plug first.",
+        # Sections stand in the order of their best records.
         "## Said earlier in this conversation",
         "- [said by Ana, 2026-03-01] I broke a lamp.",
-        "- [said by Ana, 2026-03-01] Never mind.",
+        "- [said by Ana, 2026-03-01] It was new.",
+        "## Procedures",
+        "- [memory, 2026-03-01] To mend a lamp, pull the plug first.",
+        "## Memories",
+        "- [memory, 2026-03-01] The lamp in the hall is blue.",
         "## Last messages of this conversation",
         "- [user] Which lamp was it?",
     ]
-    assert [record.id for record in report.context.records][:3] == [fact, how, old]
+    assert [record.id for record in report.context.records if record.id in (fact, how, old)] == [old, how, fact]
     assert [message.id for message in report.context.recent_messages] == [last]
     audit = report.audit
     assert (audit.conversation_id, audit.subject_id, audit.memory_space_id) == ("here", "ana", "default")
@@ -455,6 +456,7 @@ WRONG: list[tuple[Any, str]] = [
     (R("lamp", scope=MemoryScope(channel="", conversation_id="x")), "channel"),
     (I("lamp", scope=MemoryScope(chat_id=" ")), "chat_id"),
     (P("lamp", scope=MemoryScope()), "conversation_id"),
+    *((kind("lamp", min_score=wrong), "min_score") for kind in (P, R) for wrong in (-0.1, 1.1, float("nan"), "0.5")),
     ("lamp", "request"),
 ]
 

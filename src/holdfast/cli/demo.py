@@ -31,6 +31,7 @@ CONVERSATION = (
 )
 BY_MEANING = "What is she allergic to?"
 CITY = "Which city did Ana move to?"
+ELSEWHERE = "What is the capital of Mongolia?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Step:
 def demo(as_json: Json = False) -> None:
     """Show what a memory does in under a minute.
 
-    Add, search by meaning, explain, correct, look back, forget: each with its lines of Python. It needs no key and no
-    network, and leaves no file.
+    Add, search by meaning, explain, recall for a model, correct, look back, forget: each with its lines of Python. It
+    needs no key and no network, and leaves no file.
     """
     # Windows cannot delete open files: the memory is closed first.
     with tempfile.TemporaryDirectory(prefix="holdfast-demo-") as folder:
@@ -72,6 +73,7 @@ def run_steps(memory: holdfast.Memory, path: Path) -> Iterator[Step]:
     yield _add(memory)
     yield _search(memory)
     yield _explain(memory)
+    yield _recall(memory)
     learned = _extract_memory(memory)
     yield _learn(learned)
     yield _correct(memory, learned)
@@ -140,6 +142,29 @@ def _explain(memory: holdfast.Memory) -> Step:
         print(why.hits[0].components, why.hits[0].evidence)
         """,
         explained,
+        show,
+    )
+
+
+def _recall(memory: holdfast.Memory) -> Step:
+    recalled = memory.recall(BY_MEANING, subject="ana", budget_chars=250)
+    nothing = memory.recall(ELSEWHERE, subject="ana")
+
+    def show(screen: Console) -> None:
+        from rich.text import Text
+
+        screen.print(Text(textwrap.indent(recalled.message, "  ")), soft_wrap=True)
+        screen.print(f"  {ELSEWHERE} → {len(nothing.hits)} records", style="bold")
+        screen.print(f"  → {nothing.reason}", style="green")
+
+    return Step(
+        "recall",
+        "What a model is shown: what bears on the question, best first. If nothing does: nothing, and why.",
+        f"""
+        print(memory.recall("{BY_MEANING}", subject="ana", budget_chars=250).message)
+        print(memory.recall("{ELSEWHERE}", subject="ana").reason)
+        """,
+        {"recalled": recalled, "nothing": nothing},
         show,
     )
 

@@ -166,8 +166,9 @@ class _QueryTranslation(Translation[Q, ContextBundle]):
         return post_filter.narrow_scope(self.verb.scope, self.verb.options)
 
     async def ask(self, adapter: FullAdapter) -> Any:
+        query, least = self.verb.query, self.verb.options.min_score
         return await adapter.query(
-            QueryRequest(self.binding.key, self._scope(), self.verb.query, MAX_TOP_K, self.intent)
+            QueryRequest(self.binding.key, self._scope(), query, MAX_TOP_K, self.intent, min_score=least)
         )
 
     def check(self, answer: object, bounds: Bounds) -> ValidatedResponse[ContextBundle]:

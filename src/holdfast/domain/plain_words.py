@@ -59,7 +59,7 @@ COURTESIES = _words(
     its sounds will do very much so a lot well done please sorry no worries problem np anytime will of course absolutely
     exactly indeed agreed true same here me too i i'll i'm know let if there anything else can help happy glad oh ah hm
     hmm um and the all for my pleasure don't mention be how are doing what's up congrats congratulations enjoy have day
-    weekend one take care makes sense never nevermind
+    weekend one take care makes sense never mind nevermind everyone everybody folks guys
     danke bitte gern gerne ja nein gut super alles klar hallo tschüss morgen guten abend tag bis später vielen dank
     gracias de nada vale sí si bueno hola adiós hasta luego buenos días buenas noches claro perfecto genial muchas
     merci beaucoup oui non d'accord bonjour salut au revoir bien sûr très de rien ça va
@@ -74,7 +74,8 @@ SPACELESS_COURTESIES = re.compile(
 # A greeting or thanks may name a person: "Thanks, Ben!".
 GREETINGS = _words(
     """
-    thanks thank thx ty cheers hi hello hey hiya bye goodbye goodnight welcome congrats congratulations sorry good
+    thanks thank thx ty cheers hi hello hey hiya bye goodbye goodnight welcome congrats congratulations sorry
+    morning night
     danke hallo tschüss gracias hola merci bonjour salut obrigado obrigada olá grazie ciao
     """
 )
@@ -110,7 +111,8 @@ BESIDE_CHANGES = _words(
     "small slight quick little big plan plans date day time sorry until kleine pequeño petit piccolo"
 )
 CHANGING_CHARACTERS = re.compile("改|変更|变更|변경|바뀌")
-# "Don't forget" is no negation.
+# "Don't forget" is no negation. The pattern is slow, so texts without these letters are not searched for it.
+REMINDING = ("orget", "ergessen", "lvid", "ubli", "squeça", "imentic")
 REMINDERS = re.compile(
     r"\b(?:please |bitte )?(?:do not|don['’]?t|please|nicht|no|ne|n['’]|não|non) ?"
     r"(?:forget|vergessen|olvides|oublie[sz]? pas|esqueças?|dimenticare)\b",

@@ -67,8 +67,7 @@ class Omission(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True)
-class RecallItem(Generic[R]):
+class RecallItem(NamedTuple, Generic[R]):
     """A record that was found, with what the policy reads of it; `record` is the caller's own.
 
     `evidence` are the ids of the messages that a memory was learned from. A `revised` memory says something else than
@@ -104,13 +103,14 @@ class Selection(Generic[R]):
         return Counter(reason.value for _, reason in self.left_out)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Place(Generic[R]):
-    """A place, the item that is shown there, and the ids of all records that share it."""
+    """A place, the item that is shown there, the hidden ones that share it, and the ids of all."""
 
     item: RecallItem[R]
     statement: Statement
     ids: set[str]
+    hidden: list[tuple[RecallItem[R], Statement]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -137,21 +137,33 @@ class _Places(Generic[R]):
             self._count(item, 1)
             self.places.append(_Place(item, statement, {item.id}))
             return True
-        first, won = rivals[0]
-        if not all(won.item_wins for _, won in rivals) or not self._has_room(item, first.item.source):
-            first.ids.add(item.id)
-            self.leave_out(item, won.reason)
-            return True
-        for place, won in rivals:
-            self.leave_out(place.item, won.reason)
-            self._count(place.item, -1)
-            if place is not first:
-                first.ids |= place.ids
-                self.places.remove(place)
-        self._count(item, 1)
-        first.item, first.statement = item, statement
-        first.ids.add(item.id)
+        self._settle(item, statement, rivals)
         return True
+
+    def _settle(self, item: RecallItem[R], statement: Statement, rivals: Sequence[tuple[_Place[R], _Contest]]) -> None:
+        """Let the item and the rivals that it beats share one place: of the item, or of the rival that beats it."""
+        winner = next(((place, contest) for place, contest in rivals if not contest.item_wins), None)
+        beaten = [(place, contest) for place, contest in rivals if contest.item_wins]
+        if winner is None and not self._has_room(item, beaten[0][0].item.source):
+            winner, beaten = beaten[0], []
+        for place, contest in beaten:
+            self.leave_out(place.item, contest.reason)
+            self._count(place.item, -1)
+        group = [place for place, _ in beaten] + ([] if winner is None else [winner[0]])
+        sharing = [place for place, _ in rivals if place in group]
+        seat = sharing[0]
+        seat.ids = {item.id}.union(*(place.ids for place in sharing))
+        seat.hidden = [hidden for place in sharing for hidden in place.hidden]
+        seat.hidden += [(place.item, place.statement) for place, _ in beaten]
+        if winner is None:
+            self._count(item, 1)
+            seat.item, seat.statement = item, statement
+        else:
+            self.leave_out(item, winner[1].reason)
+            seat.hidden.append((item, statement))
+            seat.item, seat.statement = winner[0].item, winner[0].statement
+        for place in sharing[1:]:
+            self.places.remove(place)
 
     def covers(self, message: RecallItem[R], memory: RecallItem[R] | None) -> bool:
         """True if a memory that was learned from the message is shown, or shares a place."""
@@ -301,9 +313,11 @@ class _Contest(NamedTuple):
 def _compete(item: RecallItem[R], statement: Statement, place: _Place[R]) -> _Contest | None:
     """Compare an item with that of a place. None if both can be shown."""
     other = place.item
-    if _say_the_same(item, statement, place):
+    if _say_the_same(item, statement, other, place.statement):
         later = item.at is not None and other.at is not None and item.at > other.at
         return _Contest(item.rank > other.rank or (item.rank == other.rank and later), Omission.REPEATED)
+    if any(_say_the_same(item, statement, *hidden) for hidden in place.hidden) and not _is_news(item, other):
+        return _Contest(item_wins=False, reason=Omission.REPEATED)
     # Only speakers can change what they said themselves: others could hide it.
     if (item.rank, item.speaker, item.source) != (other.rank, other.speaker, other.source) or item.is_assistants:
         return None
@@ -314,12 +328,17 @@ def _compete(item: RecallItem[R], statement: Statement, place: _Place[R]) -> _Co
     return _Contest(item_wins=False, reason=Omission.OUTDATED) if place.statement.revises(statement) else None
 
 
-def _say_the_same(item: RecallItem[R], statement: Statement, place: _Place[R]) -> bool:
-    if statement.repeats(place.statement):
+def _is_news(item: RecallItem[R], other: RecallItem[R]) -> bool:
+    """True if a user said the item after the other: a plan may change back."""
+    return not item.is_assistants and (item.at is None or other.at is None or item.at > other.at)
+
+
+def _say_the_same(item: RecallItem[R], statement: Statement, other: RecallItem[R], other_statement: Statement) -> bool:
+    if statement.repeats(other_statement):
         return True
-    if item.is_assistants == place.item.is_assistants:
+    if item.is_assistants == other.is_assistants:
         return False
-    echo, original = (statement, place.statement) if item.is_assistants else (place.statement, statement)
+    echo, original = (statement, other_statement) if item.is_assistants else (other_statement, statement)
     return echo.echoes(original)
 
 

@@ -49,10 +49,11 @@ def reference_message(hits: Sequence[Hit], budget: MessageBudget) -> tuple[list[
     message = LABEL
     shown: list[Hit] = []
     for hit in hits:
-        line = "\n" + record_line(f"{len(shown) + 1}.", origin(hit), hit.text)
+        begins = origin(hit)
+        line = "\n" + record_line(f"{len(shown) + 1}.", begins, hit.text)
         fits = budget.fits(message + line)
         if not fits:
-            beginning = budget.cut(message, line, len(origin(hit)) + _LEAST_SHOWN_CHARS)
+            beginning = budget.cut(message, line, len(begins) + _LEAST_SHOWN_CHARS)
             if beginning is None:
                 break
             line = beginning
@@ -77,7 +78,7 @@ def origin(hit: Hit) -> str:
 
 
 def bracket(origin: str, at: datetime | None) -> str:
-    return f"[{origin}]" if at is None else f"[{origin}, {at:%Y-%m-%d}]"
+    return f"[{origin}]" if at is None else f"[{origin}, {at.date()}]"
 
 
 def speaker(sender: str | None, role: str | None) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,8 +29,7 @@ _MOST_COURTESY_WORDS = 12
 _CLOSING = " \t\n\"'”’»)!.…"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """The words of a text that carry its meaning.
 
     `stems` are its content words without endings, `order` those with negations, directions and persons in their order,
@@ -78,12 +76,12 @@ class Statement:
         """
         if not self.announces_change or self.names != older.names:
             return False
-        own, others = set(self.stems), set(older.stems)
+        own, plan = set(self.stems), set(older.stems)
         times = _time_stems()
-        differs = self.numbers != older.numbers or bool((own ^ others) & times)
-        if not differs or own - others - times - _change_stems():
+        differs = self.numbers != older.numbers or bool((own ^ plan) & times)
+        if not differs or own - plan - times - _change_stems():
             return False
-        plan = others - times
+        plan -= times | _change_stems()
         shared = len(own & plan)
         return shared >= _LEAST_REVISED_WORDS and shared > _REVISED_SHARE * len(plan)
 
@@ -118,27 +116,32 @@ def read_statement(text: str, *, speaker: str | None = None) -> Statement:
     numbers: list[str] = []
     names: set[str] = set()
     capitals: set[tuple[str, str]] = set()
-    head = plain_words.REMINDERS.sub(" ", text[:_MOST_CHARS])
+    head = text[:_MOST_CHARS]
+    if any(verb in head for verb in plain_words.REMINDING):
+        head = plain_words.REMINDERS.sub(" ", head)
     is_negated = not head.isascii() and plain_words.NEGATING_CHARACTERS.search(head) is not None
     is_personal = is_past = False
     announces_change = plain_words.CHANGING_CHARACTERS.search(head) is not None
     for place, word in enumerate(_WORD.findall(head)):
         read = _read_word(word)
-        is_negated = is_negated or read.negates
-        is_personal = is_personal or read.is_personal
-        is_past = is_past or read.is_past
-        announces_change = announces_change or read.folded in plain_words.CHANGE_WORDS
-        if read.marker is not None:
-            order.append(read.marker)
+        if read.is_silent:
+            continue
+        if read.marks:
+            is_negated = is_negated or read.negates
+            is_personal = is_personal or read.is_personal
+            is_past = is_past or read.is_past
+            announces_change = announces_change or read.announces_change
+            if read.marker is not None:
+                order.append(read.marker)
         if read.is_empty or read.folded in own:
             continue
         if read.is_number:
             numbers.append(read.folded)
             order.append(read.folded)
             continue
-        if word[0].isupper():
-            capitals.update((stem, read.folded) for stem in read.stems)
-            if place and _time_stems().isdisjoint(read.stems):
+        if read.capitals:
+            capitals.update(read.capitals)
+            if place and not read.is_time:
                 names.add(read.folded)
         stems += read.stems
         order += read.stems
@@ -157,32 +160,50 @@ def read_statement(text: str, *, speaker: str | None = None) -> Statement:
 
 
 class _Word(NamedTuple):
-    """A word, casefolded. The `marker` stands for it where order matters, such as in "from Rome to Porto"."""
+    """A word, casefolded. The `marker` stands for it where order matters, such as in "from Rome to Porto".
+
+    A word `marks` if it says something about the statement; if it is empty and marks nothing, it is silent.
+    """
 
     folded: str
+    stems: tuple[str, ...]
+    capitals: tuple[tuple[str, str], ...]
+    marker: str | None
     negates: bool
     is_personal: bool
     is_past: bool
+    announces_change: bool
     is_empty: bool
     is_number: bool
-    marker: str | None
-    stems: tuple[str, ...]
+    is_time: bool
+    marks: bool
+    is_silent: bool
 
 
 # Words repeat; texts are not cached, because they can be forgotten.
 @lru_cache(20_000)
 def _read_word(word: str) -> _Word:
     folded = word.casefold().replace("’", "'").removesuffix("'s")
-    negates = folded in plain_words.NEGATIONS
+    stems = tuple(_stems(folded))
+    negates, is_past = folded in plain_words.NEGATIONS, folded in plain_words.PAST
+    is_personal, announces_change = folded in plain_words.FIRST_PERSON, folded in plain_words.CHANGE_WORDS
+    marker = "¬" if negates else plain_words.MARKERS.get(folded)
+    marks = negates or is_personal or is_past or announces_change or marker is not None
+    is_empty = negates or folded in plain_words.EMPTY
     return _Word(
         folded=folded,
+        stems=stems,
+        capitals=tuple((stem, folded) for stem in stems) if word[0].isupper() else (),
+        marker=marker,
         negates=negates,
-        is_personal=folded in plain_words.FIRST_PERSON,
-        is_past=folded in plain_words.PAST,
-        is_empty=negates or folded in plain_words.EMPTY,
+        is_personal=is_personal,
+        is_past=is_past,
+        announces_change=announces_change,
+        is_empty=is_empty,
         is_number=any(char.isdigit() for char in folded),
-        marker="¬" if negates else plain_words.MARKERS.get(folded),
-        stems=tuple(_stems(folded)),
+        is_time=not _time_stems().isdisjoint(stems),
+        marks=marks,
+        is_silent=is_empty and not marks,
     )
 
 
@@ -197,7 +218,7 @@ def _courtesy_stems() -> frozenset[str]:
 
 @lru_cache(1)
 def _time_stems() -> frozenset[str]:
-    return _stems_of(plain_words.TIMES)
+    return frozenset(stem for word in plain_words.TIMES for stem in _stems(word))
 
 
 @lru_cache(1)
@@ -217,24 +238,31 @@ def is_small_talk(text: str) -> bool:
     """True if a message says nothing that could be remembered: "Got it, thanks!", "haha", an emoji."""
     if len(text) > _MOST_CHARS:
         return False
-    words = _WORD.findall(text)
-    if not words:
-        return not any(char.isalnum() for char in text)
-    if _SPACELESS.search(text):
+    if not text.isascii() and _SPACELESS.search(text):
         return plain_words.SPACELESS_COURTESIES.fullmatch(text) is not None
-    if len(words) > _MOST_COURTESY_WORDS:
-        return False
-    plain = [word.casefold().replace("’", "'") for word in words]
-    others = [word for word, folded in zip(words, plain, strict=True) if folded not in plain_words.COURTESIES]
-    return not others or (len(others) == 1 and plain[0] in plain_words.GREETINGS and _is_addressed(others[0], plain))
+    plain: list[str] = []
+    other: str | None = None
+    for found in _WORD.finditer(text):
+        word = found.group()
+        plain.append(word.casefold().replace("’", "'"))
+        if plain[-1] not in plain_words.COURTESIES:
+            if other is not None:
+                return False
+            other = word
+        if len(plain) > _MOST_COURTESY_WORDS:
+            return False
+    if not plain:
+        return not any(char.isalnum() for char in text)
+    return other is None or _is_addressed(other, plain)
 
 
 def _is_addressed(word: str, plain: Sequence[str]) -> bool:
     """True if the word is the name of the person who is greeted or thanked, rather than news."""
     return (
         word[0].isupper()
-        and not (set(plain) & plain_words.COPULAS)
-        and _time_stems().isdisjoint(_read_word(word).stems)
+        and not plain_words.GREETINGS.isdisjoint(plain)
+        and plain_words.COPULAS.isdisjoint(plain)
+        and not _read_word(word).is_time
     )
 
 

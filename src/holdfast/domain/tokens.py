@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
+from operator import index
 from typing import Any, Protocol, TypeAlias
 
 from holdfast.errors import InvalidInput
@@ -34,12 +35,24 @@ def _counter(tokenizer: Tokenizer) -> Callable[[str], int]:
     def count(text: str) -> int:
         try:
             tokens = encode(text)
-            tokens = getattr(tokens, "ids", tokens)
-            found = tokens if isinstance(tokens, int) else len(tokens)
         except Exception as error:
             raise InvalidInput("tokenizer", f"failed on a text of {len(text):,} characters: {error!r:.200}") from error
-        if isinstance(found, bool) or found < 0:
+        found = _token_count(tokens)
+        if found is None or found < 0:
             raise InvalidInput("tokenizer", f"must return the tokens of a text, or their number, not {tokens!r:.40}")
         return found
 
     return count
+
+
+def _token_count(tokens: Any) -> int | None:
+    """Count the tokens that a tokenizer returned; None if these are no tokens."""
+    if isinstance(tokens, Mapping):  # as the tokenizers of transformers return, if they are called
+        tokens = tokens.get("input_ids")
+    tokens = getattr(tokens, "ids", tokens)
+    if isinstance(tokens, bool | str | bytes | Mapping):
+        return None
+    try:
+        return len(tokens) if isinstance(tokens, Sized) else index(tokens)
+    except TypeError:
+        return None

@@ -148,4 +148,4 @@ def nothing_reason(ranked: RankedCandidates, floor: float) -> str:
             f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.2f}, below the"
             f" floor of {floor:.2f}"
         )
-    return "nothing but small talk and the question itself was found"
+    return f"only small talk, or the question itself, reaches the floor of {floor:.2f}"

@@ -22,6 +22,7 @@ from holdfast.domain.contract import (
     ContextBundle,
     CorrectResult,
     ForgetResult,
+    Intent,
     ListPage,
     ListRequest,
     QueryRequest,
@@ -175,6 +176,7 @@ class GatewayAdapter:
     async def query(self, request: QueryRequest) -> ContextBundle:
         self._check_filter(request.metadata_filter)
         many = _LOOKED_AT if request.metadata_filter else request.top_k
+        is_floored = request.intent is Intent.AGENT_PREAMBLE and request.min_score is None
         read = partition_mapping.read_places(request.scope)
         answers = await asyncio.gather(
             *(self._service.search(self._app_of(place), request.query, many) for place in read)
@@ -183,7 +185,7 @@ class GatewayAdapter:
             snippet
             for place, answer in zip(read, answers, strict=True)
             for each in answer
-            if (snippet := self._to_snippet(each, place)) is not None
+            if (each.relevant or not is_floored) and (snippet := self._to_snippet(each, place)) is not None
             and matches_metadata(snippet.metadata, request.metadata_filter)
         ]
         found.sort(key=lambda snippet: -(snippet.score or 0.0))

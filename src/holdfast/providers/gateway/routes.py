@@ -130,6 +130,7 @@ def _to_search_record(row: Mapping[str, Any]) -> RemoteRecord:
         _to_record({**row, "app_id": more.get("app_id"), "metadata": more.get("metadata")}),
         at=moment_in(more.get("timestamp")),
         score=score_in(row.get("score")),
+        relevant=more.get("relevant") is not False,
     )
 
 

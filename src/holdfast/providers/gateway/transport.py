@@ -45,7 +45,10 @@ class OutgoingMessage:
 
 @dataclass(frozen=True, slots=True)
 class RemoteRecord:
-    """A record of the service. `id` holds all that is needed to find it again."""
+    """A record of the service. `id` holds all that is needed to find it again.
+
+    `relevant` is False for a result of a search that does not bear on the query, if the service says so.
+    """
 
     id: str
     text: str
@@ -56,6 +59,7 @@ class RemoteRecord:
     metadata: Any = None
     sender: str | None = None
     role: Role | None = None
+    relevant: bool = True
 
 
 class RemoteMemoryService(Protocol):
