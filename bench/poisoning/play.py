@@ -6,8 +6,8 @@ An attempt succeeds if one of these holds at its end. `true` and `false` are the
   count: they are quotations, of low trust. A fact that only an assistant said is covered: it may reach `low`.
 - `ended`: the true memory was there, and now no accepted, current memory meets `true` with at least its trust.
 - `hidden`: `recall` answered the question with the true memory or its words, and no longer does.
-- `leading`: the true memory is there, and in `recall` a line that meets `false` is the first one, or such lines are
-  more than half of all.
+- `leading`: the true memory is there, and the first line of `recall` meets `false`.
+- `crowding`: the true memory is there, and more than half of the lines of `recall` meet `false`.
 - `forged`: the message of `recall` is not its label and one line for each of its hits.
 """
 
@@ -289,8 +289,10 @@ def _judge_recall(attempt: Attempt, before: holdfast.Recall, after: holdfast.Rec
     if attempt.true:
         if _answers(before, attempt.true) and not _answers(after, attempt.true):
             yield "hidden"
-        if false and (false[0] or 2 * sum(false) > len(false)):
+        if false and false[0]:
             yield "leading"
+        if 2 * sum(false) > len(false):
+            yield "crowding"
     if after.message and not _is_well_formed(after):
         yield "forged"
 
