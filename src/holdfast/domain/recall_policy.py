@@ -4,8 +4,8 @@ The order is that of relevance. A record that does not bear on the query is left
 messages that only ask the query itself. A memory replaces the messages it was learned from, and stands where the best
 of them stands; if it says less than such a message, the message is shown. Records that say the same take one place, and
 so do a plan and its change; the one that can be believed most is shown, of equal ones the newest. One source fills at
-most its share. A record that can be believed less than a trusted memory, and resembles it, stands behind it; of such
-records there are no more than of all others.
+most its share. A record that can be believed less than a trusted memory, and resembles it, stands behind it; several
+versions of such a record take one place.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ MAX_SOURCE_SHARE = 0.5
 # score; then the message is shown, unless it is long.
 _MANY_WORDS_MORE, _LEAST_SCORE_SHARE = 3, 0.5
 _LONG_CHARS = 300
-# A record rivals a trusted memory if it has this share of its words. They are alike if each has so many of the other's.
+# A record rivals a trusted memory if it has this share of its words. Two rivals are versions of one if each has so many
+# of the other's.
 _LEAST_RIVAL_SHARE, _ALIKE_SHARE = 0.3, 0.5
 _NONE: frozenset[str] = frozenset()
 # How far a record's words can be believed.
@@ -228,23 +229,21 @@ def select_records(
 
 
 def _put_trusted_first(places: Sequence[_Place[R]]) -> tuple[list[_Place[R]], list[_Place[R]]]:
-    """Order trusted memories before their rivals. Return the places to show, and the rivals that are too many.
+    """Order trusted memories before their rivals. Return the places to show, and further versions of a rival.
 
-    Whoever can write a document or a message can word it like a trusted memory, and as near to the question as they
-    like. So relevance alone does not decide between them.
+    Whoever can write a document or a message can word it like a trusted memory, as near to the question and as often as
+    they like. So neither relevance alone nor number decides between them.
     """
-    ordered, alike = list(places), list[_Place[R]]()
+    ordered, shown, surplus = list(places), list[_Place[R]](), list[_Place[R]]()
     for place in places:
-        rivals = [other for other in ordered if _is_rival(other, place)]
-        if not rivals:
-            continue
-        alike += [other for other in rivals if _are_alike(other.statement, place.statement)]
-        first = _find(ordered, rivals[0])
-        if first < (own := _find(ordered, place)):
-            ordered.insert(first, ordered.pop(own))
-    rivals = [place for place in ordered if any(place is other for other in alike)]
-    surplus = rivals[len(ordered) - len(rivals) :]
-    return [place for place in ordered if all(place is not other for other in surplus)], surplus
+        first = next((at for at, other in enumerate(ordered) if other is place or _is_rival(other, place)), 0)
+        ordered.insert(first, ordered.pop(next(at for at, other in enumerate(ordered) if other is place)))
+    for place in ordered:
+        is_version = any(_is_rival(place, trusted) for trusted in places) and any(
+            other.item.rank < OWN_WORDS_RANK and _are_alike(place.statement, other.statement) for other in shown
+        )
+        (surplus if is_version else shown).append(place)
+    return shown, surplus
 
 
 def _are_alike(one: Statement, other: Statement) -> bool:
