@@ -196,10 +196,10 @@ def _decide_update(
     spoken = [message for message in evidence if message.role is Role.USER]
     if not spoken or candidate.trust < Trust.MODEST:
         return _new(Reason.NOT_SAID_BY_PERSON)
-    if not facts.is_same_matter:
-        return _new(Reason.UNRELATED)
     if facts.candidate.is_adding:
         return _new(Reason.FURTHER)
+    if not facts.is_same_matter:
+        return _new(Reason.UNRELATED)
     if not can_end(candidate.trust, target.trust):
         return _contradict(candidate, target, Reason.HIGHER_TRUST)
     said_at, known_at = max(message.said_at for message in spoken), _known_at(target)
