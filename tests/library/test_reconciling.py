@@ -217,6 +217,28 @@ def test_the_same_conversation_flushed_twice_changes_nothing(memory: Memory) -> 
     assert before
 
 
+def test_what_ended_or_was_corrected_is_not_learned_again_from_the_same_messages(
+    timed: Memory, clock: SteppingClock
+) -> None:
+    said = []
+    for text in ("I live in Rome.", "I moved to Oslo.", "I like tea."):
+        clock.advance(days=1)
+        said.append(say(timed, text))
+    old = known(learn(timed, said[0], "Ana lives in Rome.", NEW))
+    learn(timed, said[1], "Ana lives in Oslo.", UPDATE, target=old.id)
+    wrong = known(learn(timed, said[2], "Ana likes tea.", NEW))
+    timed.correct(wrong.id, "Ana likes green tea.", subject="ana")
+    before = histories(timed)
+    learn(timed, said[0], "Ana lives in Rome.", NEW)
+    learn(timed, said[1], "Ana lives in Oslo.", UPDATE, target=old.id)
+    learn(timed, said[2], "Ana likes tea.", NEW)
+    assert histories(timed) == before
+    # Said anew, it is true again.
+    clock.advance(days=1)
+    back = known(learn(timed, say(timed, "I'm back in Rome."), "Ana lives in Rome.", NEW))
+    assert back.id != old.id
+
+
 FACTS = (
     "Ana lives in Rome.", "Ana lives in Oslo.", "Ana works at Spotify.", "Ana works at Zalando.", "Ana is single.",
     "Ana is not single.", "Ana has a son Max.", "Ana has a son Theo.", "ana lives in rome", "Ana likes tea.",
