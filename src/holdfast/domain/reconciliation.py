@@ -200,10 +200,10 @@ def _decide_update(
     spoken = [message for message in evidence if message.role is Role.USER]
     if not spoken or candidate.trust < Trust.MODEST:
         return _new(Reason.NOT_SAID_BY_PERSON)
-    if not facts.is_same_matter:
-        return _new(Reason.UNRELATED)
     if facts.candidate.is_adding:
         return _new(Reason.FURTHER)
+    if not facts.is_same_matter:
+        return _new(Reason.UNRELATED)
     if not can_end(candidate.trust, target.trust):
         return _contradict(candidate, target, Reason.HIGHER_TRUST)
     said_at, known_at = max(message.said_at for message in spoken), _known_at(target)
@@ -231,7 +231,7 @@ class Fact:
     sentence is about, if not the subject: "brother" in "Ana's brother lives in Cork".
     """
 
-    words: frozenset[str]
+    order: tuple[str, ...]
     content: frozenset[str]
     stems: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -247,6 +247,10 @@ class Fact:
     is_adding: bool
     is_ending: bool
     has_case: bool
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(self.order)
 
     @property
     def is_naming(self) -> bool:
@@ -266,7 +270,7 @@ def read_fact(text: str, subject: str | None = None) -> Fact:
     dates = [word for word in words if word in DATE_WORDS]
     others = own | empty | NEGATIONS | DATE_WORDS | NUMBER_WORDS.keys()
     return Fact(
-        words=frozenset(words),
+        order=tuple(words),
         content=frozenset(
             ATTITUDES.get(word, word)
             for word in words
@@ -349,15 +353,14 @@ class _Comparison:
     @property
     def _agrees(self) -> bool:
         one, other = self.candidate, self.known
+        names = one.names | other.names | {one.opening, other.opening}
         return (
             one.numbers == other.numbers
             and one.dates == other.dates
             and one.people == other.people
             and one.signs == other.signs
-            and one.names <= other.words
-            and other.names <= one.words
-            and (one.opening is None or one.opening in other.words)
-            and (other.opening is None or other.opening in one.words)
+            # Who does what to whom.
+            and [word for word in one.order if word in names] == [word for word in other.order if word in names]
         )
 
 

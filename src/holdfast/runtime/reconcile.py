@@ -32,9 +32,7 @@ from holdfast.ports import NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.related import find_related, is_comparable
-from holdfast.runtime.revisions import repeat_revision, time_after
-
-RESTATED = "stated again"
+from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
 
 
 @dataclass(frozen=True, slots=True)

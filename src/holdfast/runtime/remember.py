@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
@@ -14,6 +14,7 @@ from holdfast.domain.authorship import is_own_statement, states
 from holdfast.domain.checks import MAX_TEXT_CHARS, check_count, check_metadata, checked_flag, checked_text
 from holdfast.domain.ids import ID_RULE, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
+from holdfast.domain.reconciliation import normalize_statement
 from holdfast.domain.results import RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
@@ -24,7 +25,14 @@ from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_indexing
-from holdfast.runtime.revisions import ExpectedRevision, require_revision, time_after, validate_expected_revision
+from holdfast.runtime.revisions import (
+    RESTATED,
+    ExpectedRevision,
+    repeat_revision,
+    require_revision,
+    time_after,
+    validate_expected_revision,
+)
 
 MAX_REASON_CHARS = 1_000
 Text = Annotated[str, text_rule(MAX_TEXT_CHARS), "A statement that can be understood on its own."]
@@ -68,9 +76,14 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 
     __slots__ = ()
 
-    def _queue_indexing(self, transaction: Transaction, prepared: PreparedText, scope: Scope, memory_id: str) -> None:
-        if not prepared.core.embedder.local:
-            enqueue_indexing(transaction, prepared.core, scope, (memory_id,))
+    def _write_revision(
+        self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
+    ) -> RememberResult:
+        core = prepared.core
+        transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
+        if not core.embedder.local:
+            enqueue_indexing(transaction, core, revision.scope, (revision.id,))
+        return RememberResult(current_memory(transaction, revision.id))
 
     def has_work(self, core: Core, result: RememberResult) -> bool:
         return not core.embedder.local
@@ -81,7 +94,12 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 
 @dataclass(frozen=True, slots=True)
 class Remember(_IndexedWrite):
-    """Store a memory."""
+    """Store a memory. The same statement again is a revision of the first, with the evidence of both.
+
+    It is the same if the words are, but for case, spacing and the full stop, and so are scope, plane, source, trust,
+    validity, metadata and quarantine. A statement with evidence and one without stay apart: the first goes when its
+    evidence is forgotten.
+    """
 
     action: ClassVar[Action] = Action.REMEMBER
     scope: Scope
@@ -107,9 +125,13 @@ class Remember(_IndexedWrite):
     def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
         revision = self.revision(transaction, memory_id, prepared)
-        transaction.records.add_revision(revision, prepared.core.embedder.fingerprint, prepared.core.analyzer.version)
-        self._queue_indexing(transaction, prepared, self.scope, memory_id)
-        return RememberResult(current_memory(transaction, memory_id))
+        slot = _statement_slot(revision)
+        known = transaction.records.in_slot(self.scope, slot)
+        if isinstance(known, MemoryRecord) and _states_the_same(revision, known):
+            revision = _restate(revision, known)
+        else:
+            revision = replace(revision, slot=slot)
+        return self._write_revision(transaction, prepared, revision)
 
     def revision(self, reader: Reader, memory_id: MemoryId, prepared: PreparedText) -> NewRevision:
         return NewRevision(
@@ -243,20 +265,43 @@ class Correct(_IndexedWrite):
         transaction.records.supersede(message.id, revision.recorded_at)
         return self._write_revision(transaction, prepared, revision)
 
-    def _write_revision(
-        self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
-    ) -> RememberResult:
-        core = prepared.core
-        transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
-        self._queue_indexing(transaction, prepared, revision.scope, revision.id)
-        return RememberResult(current_memory(transaction, revision.id))
-
     def replay_state(self, result: RememberResult) -> dict[str, Any]:
         return {"memory_id": result.memory.id, "revision": result.memory.revision}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
         """Return the revision the first call made, if it still exists."""
         return find_replayed_revision(transaction, kept)
+
+
+# --- the same statement again -----------------------------------------------------------------------------------------
+
+
+def _conditions_of(statement: NewRevision | MemoryRecord) -> tuple[object, ...]:
+    """Return what must be equal in two statements for the second to be the first one again."""
+    return (
+        normalize_statement(statement.text),
+        statement.plane,
+        statement.source,
+        statement.trust,
+        statement.status,
+        statement.validity,
+        sorted(statement.metadata.items()),
+        bool(statement.evidence),
+    )
+
+
+def _statement_slot(revision: NewRevision) -> str:
+    return f"stated/{digest_of(*_conditions_of(revision))}"
+
+
+def _states_the_same(revision: NewRevision, known: MemoryRecord) -> bool:
+    """True if the memory in the slot still says this: it may have been corrected, or have ended."""
+    return _conditions_of(revision) == _conditions_of(known)
+
+
+def _restate(revision: NewRevision, known: MemoryRecord) -> NewRevision:
+    again = repeat_revision(known, revision.recorded_at, revision.author, RESTATED)
+    return replace(again, evidence=revision.evidence)
 
 
 def check_evidence(evidence: tuple[MessageId, ...]) -> None:

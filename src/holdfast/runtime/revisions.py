@@ -13,6 +13,8 @@ from holdfast.errors import RevisionConflict
 from holdfast.ports import NewRevision
 
 MAX_REVISION = 2**31
+# The reason of a revision that only has further evidence.
+RESTATED = "stated again"
 _TICK = timedelta(microseconds=1)
 ExpectedRevision = Annotated[int, whole_number(1, MAX_REVISION), "Fail if the record is at another revision."]
 

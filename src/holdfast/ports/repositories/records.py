@@ -78,9 +78,6 @@ class RecordWriter(RecordReader, Protocol):
         Raises `RevisionConflict` if it is superseded already.
         """
 
-    def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
-        """Link the current revision to further messages."""
-
     def forget(self, plan: ForgetPlan, at: datetime) -> tuple[int, int]:
         """Forget, and return the number of tombstones, and of records that can still be found (0)."""
 

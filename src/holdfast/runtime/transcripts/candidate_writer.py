@@ -29,6 +29,7 @@ from holdfast.domain.candidates import (
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
+from holdfast.domain.reconciliation import can_end
 from holdfast.domain.runtime_api.writing import CandidateVerdict
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
@@ -38,7 +39,7 @@ from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of, is_answer_to, seal_digest
 from holdfast.runtime.job_queue import enqueue_indexing
-from holdfast.runtime.revisions import time_after
+from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
 
 
 class CandidateSource(NamedTuple):
@@ -229,7 +230,7 @@ def _store_candidate(
         return _add_revision(transaction, writer, ready, judgement, evidence, None)
     if _normalize(old.text) != _normalize(given.content):
         newer = any(each.recorded_at > old.recorded_at for each in cited)
-        if newer and judgement.verdict is Verdict.ACCEPTED and judgement.trust >= old.trust:
+        if newer and judgement.verdict is Verdict.ACCEPTED and can_end(judgement.trust, old.trust):
             return _add_revision(transaction, writer, ready, judgement, evidence, old)
         return _unchanged_verdict(given, Judgement(Reason.CORRECTED_SINCE, judgement.trust))
     stronger = old.status is not Status.ACCEPTED or judgement.trust > old.trust
@@ -288,15 +289,19 @@ def _merge_evidence(
     evidence: tuple[MessageId, ...],
     old: MemoryRecord,
 ) -> CandidateVerdict:
-    """Add the evidence of a repeated statement, so that the memory stays if one message is forgotten."""
+    """Add the evidence of a repeated statement in a revision, so that the memory stays if one message is forgotten."""
     linked = {each.message_id for each in old.evidence}
     further = [message_id for message_id in evidence if message_id not in linked]
     accepted = judgement.verdict is Verdict.ACCEPTED
     merged = Judgement(Reason.MERGED, old.trust) if accepted else judgement
+    revision = old.revision
     if further:
-        transaction.records.add_evidence(old.id, further)
+        core, again = writer.core, repeat_revision(old, writer.now, writer.author, RESTATED)
+        revision = transaction.records.add_revision(
+            replace(again, evidence=tuple(further)), core.embedder.fingerprint, core.analyzer.version
+        )
         _append_event(transaction, writer, EventKind.MERGE, given, merged, old.id)
-    return _verdict(given, merged, bool(further), old.id, old.revision, evidence)
+    return _verdict(given, merged, bool(further), old.id, revision, evidence)
 
 
 def _append_event(

@@ -123,17 +123,6 @@ class SqlRecordWriter(SqlRecordReader):
             (to_micros(at), self._scope.change(row[1]), row[0]),
         )
 
-    def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
-        reach, values = self._scope.reach(keyed=True)
-        row = self._db.execute(
-            f"SELECT r.number, r.partition_id FROM records r WHERE r.id = ? AND r.superseded_at IS NULL AND {reach}",
-            [memory_id, *values],
-        ).fetchone()
-        if row is None:
-            raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
-        self._link(row[0], evidence)
-        self._db.execute("UPDATE records SET change = ? WHERE number = ?", (self._scope.change(row[1]), row[0]))
-
     def _link(self, memory: int, evidence: Sequence[MessageId], *, moved: bool = False) -> None:
         if not evidence:
             return
