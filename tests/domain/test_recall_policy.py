@@ -269,3 +269,18 @@ def test_a_plan_that_changes_back_is_shown() -> None:
     plan, back = item(0, "We ship version 2 on 12 May."), item(5, "We ship version 2 on 12 May.")
     change = item(2, "Change of plan: we now ship version 2 on 14 May.")
     assert set(select([plan, change, back]).records) >= {5}
+
+
+def test_an_echo_of_a_message_goes_with_it_when_a_memory_replaces_it() -> None:
+    said = item(0, "I work at Contoso as a data engineer.")
+    echo = item(1, "Got it, you work at Contoso as a data engineer.", is_assistants=True, rank=0, speaker="bot")
+    memory = item(2, "Ana works at Fabrikam.", is_memory=True, evidence=frozenset({"r0"}), rank=3, revised=True)
+    for order in ([said, echo, memory], [echo, said, memory], [memory, echo, said], [memory, said, echo]):
+        assert select(order).records == [2]
+
+
+def test_a_memory_without_the_words_of_the_question_does_not_replace_a_message_that_has_them() -> None:
+    said = item(0, "I'm vegetarian and allergic to walnuts.")
+    memory = item(1, "Ana is vegetarian.", is_memory=True, evidence=frozenset({"r0"}), rank=3)
+    assert select_records([said, memory], 8, query="What am I allergic to?").records == [0]
+    assert select_records([said, memory], 8, query="Is Ana a vegetarian?").records == [1]

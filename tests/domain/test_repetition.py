@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.domain.repetition import Statement, asks_the_same, is_small_talk, read_statement
+from holdfast.domain.repetition import Statement, is_small_talk, only_asks, read_statement
 
 SUBJECTS = ("The demo", "Our cat Momo", "Ana's flight", "the dentist of Paul", "Die Besprechung")
 VERBS = ("is on", "moves to", "is cancelled on", "leaves from Porto on")
@@ -170,13 +170,20 @@ def test_any_text_with_a_number_is_no_small_talk(text: str) -> None:
     assert not is_small_talk(f"{text} 5")
 
 
-def test_a_message_that_only_asks_the_question_is_no_answer() -> None:
+def test_a_message_that_only_asks_is_no_answer() -> None:
     question = read_statement("When do we ship version 2?")
+    for asked in ("What's my dog called?", "Hm, what? ", "¿Cómo se llama mi perro?", "Why?", "how old are they??"):
+        assert only_asks(asked) is (not asked.startswith("Hm"))
+    for told in (
+        "Where did you stay in Lisbon?", "Shall I bring snacks on Friday?", "What? Momo ran away?", "How is Ana's leg?",
+        "What a day.", "I moved. How about you?", "Did you feed the cat?", "When is the 2nd party?",
+    ):  # fmt: skip
+        assert not only_asks(told), told
     for asked in ("When do we ship version 2?", "when do we ship version 2 again??", "Hi, when do we ship version 2 ?"):
-        assert asks_the_same(asked, question)
+        assert only_asks(asked, question)
     for other in ("When do we ship version 3?", "We ship version 2.", "When do we ship version 2? On 12 May."):
-        assert not asks_the_same(other, question)
-    assert not asks_the_same("?", read_statement("?"))
+        assert not only_asks(other, question)
+    assert not only_asks("?", read_statement("?"))
 
 
 @given(st.text(max_size=5_000), speakers)

@@ -71,6 +71,13 @@ SPACELESS_COURTESIES = re.compile(
     r"[\s\W]*(?:(?:好的?|谢谢你?|不客气|嗯+|哈+|是的?|没问题|知道了|收到|明白了?|你好|再见|早上好|晚安|ありがとう(?:ございます)?|"
     r"はい|いいえ|了解(?:です)?|おはよう(?:ございます)?|こんにちは|おやすみ|감사합니다|고마워|네|안녕(?:하세요)?)[\s\W]*)+"
 )
+QUESTION_WORDS = _words(
+    """
+    what where when who whom whose which why how was wo wann wer wie welche welcher welches warum wohin woher qué dónde
+    cuándo quién cómo cuál cuánto que quoi où quand qui comment quel quelle pourquoi combien onde quando quem como qual
+    quanto che cosa dove chi come quale perché
+    """
+)
 # A greeting or thanks may name a person: "Thanks, Ben!".
 GREETINGS = _words(
     """

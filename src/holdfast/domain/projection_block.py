@@ -89,7 +89,7 @@ class OmissionReason(StrEnum):
     BY_MESSAGE = "covered_by_message"
     FLOOR = "below_floor"
     SMALL_TALK = "small_talk"
-    ASKED = "asks_the_same"
+    QUESTION = "only_asks"
     REPEATED = "repeated"
     OUTDATED = "outdated"
     RECENT = "among_the_last_messages"

@@ -1,7 +1,7 @@
 """Choose what to show a model: the one policy of `recall`, `hydrate`, `project`, the gateway and the agent.
 
 The order is that of relevance. A record that does not bear on the query is left out, and so are small talk and
-messages that only ask the query itself. A memory replaces the messages it was learned from, and stands where the best
+messages that only ask. A memory replaces the messages it was learned from, and stands where the best
 of them stands; if it says less than such a message, the message is shown. Records that say the same take one place, and
 so do a plan and its change; the one that can be believed most is shown, of equal ones the newest. One source fills at
 most its share. A record that can be believed less than a trusted memory, and resembles it, stands behind it; several
@@ -22,7 +22,7 @@ from holdfast.domain.arguments import number
 from holdfast.domain.authorship import speaks_for_subject
 from holdfast.domain.checks import checked_real
 from holdfast.domain.memory import Trust
-from holdfast.domain.repetition import Statement, asks_the_same, is_small_talk, read_statement
+from holdfast.domain.repetition import Statement, is_small_talk, only_asks, read_statement
 from holdfast.domain.results import Hit, HitKind
 
 R = TypeVar("R")
@@ -58,7 +58,7 @@ class Omission(StrEnum):
 
     FLOOR = "below_floor"
     SMALL_TALK = "small_talk"
-    ASKED = "asks_the_same"
+    QUESTION = "only_asks"
     REPEATED = "repeated"
     OUTDATED = "outdated"
     BY_MEMORY = "covered_by_memory"
@@ -166,13 +166,22 @@ class _Places(Generic[R]):
         for place in sharing[1:]:
             self.places.remove(place)
 
-    def covers(self, message: RecallItem[R], memory: RecallItem[R] | None) -> bool:
-        """True if a memory that was learned from the message is shown, or shares a place."""
-        return any(
-            (place.item.is_memory and message.id in place.item.evidence)
-            or (memory is not None and memory.id in place.ids)
-            for place in self.places
-        )
+    def cover(self, message: RecallItem[R], memory: RecallItem[R] | None) -> bool:
+        """Leave out a message if a memory that was learned from it is shown, or shares a place; and its echoes."""
+        for place in self.places:
+            is_evidence = place.item.is_memory and message.id in place.item.evidence
+            if is_evidence or (memory is not None and memory.id in place.ids):
+                break
+        else:
+            return False
+        self.leave_out(message, Omission.BY_MEMORY)
+        statement = read_statement(message.text, speaker=message.speaker)
+        place.hidden.append((message, statement))
+        for echo in [each for each in self.places if each.item.is_assistants and each.statement.echoes(statement)]:
+            self.leave_out(echo.item, Omission.REPEATED)
+            self._count(echo.item, -1)
+            self.places.remove(echo)
+        return True
 
     def covers_memory(self, memory: RecallItem[R]) -> bool:
         """True if the memory has its place already, or a message that it was learned from has one."""
@@ -218,10 +227,10 @@ def select_records(
                 chosen.place(item)
         elif is_small_talk(item.text):
             chosen.leave_out(item, Omission.SMALL_TALK)
-        elif question is not None and asks_the_same(item.text, question):
-            chosen.leave_out(item, Omission.ASKED)
+        elif only_asks(item.text, question):
+            chosen.leave_out(item, Omission.QUESTION)
         else:
-            _choose_for_message(item, learned.get(item.id), chosen, decided)
+            _choose_for_message(item, learned.get(item.id), chosen, decided, question)
     shown, surplus = _put_trusted_first(chosen.places)
     for place in surplus:
         chosen.leave_out(place.item, Omission.RIVAL)
@@ -250,10 +259,6 @@ def _are_alike(one: Statement, other: Statement) -> bool:
     return one.covers(other, _ALIKE_SHARE) and other.covers(one, _ALIKE_SHARE)
 
 
-def _find(places: Sequence[_Place[R]], wanted: _Place[R]) -> int:
-    return next(at for at, place in enumerate(places) if place is wanted)
-
-
 def _is_rival(other: _Place[R], trusted: _Place[R]) -> bool:
     """True if the words of somebody else resemble a trusted memory, which bears on the query about as much."""
     if trusted.item.rank < TRUSTED_RANK or other.item.rank >= OWN_WORDS_RANK:
@@ -265,32 +270,42 @@ def _is_rival(other: _Place[R], trusted: _Place[R]) -> bool:
 
 
 def _choose_for_message(
-    item: RecallItem[R], memory: RecallItem[R] | None, chosen: _Places[R], decided: set[str]
+    item: RecallItem[R],
+    memory: RecallItem[R] | None,
+    chosen: _Places[R],
+    decided: set[str],
+    question: Statement | None,
 ) -> None:
     """Place the message, or the memory that was learned from it in its stead."""
-    if chosen.covers(item, memory):
-        chosen.leave_out(item, Omission.BY_MEMORY)
+    if chosen.cover(item, memory):
         return
     is_new = memory is not None and memory.id not in decided
     if memory is not None and (
-        memory.revised or (is_new and not chosen.covers_memory(memory) and _replaces(memory, item))
+        memory.revised or (is_new and not chosen.covers_memory(memory) and _replaces(memory, item, question))
     ):
         decided.add(memory.id)
-        if (is_new and chosen.place(memory)) or memory.revised:
-            # Even if a revised memory finds no room, its message is out of date.
+        if is_new:
+            chosen.place(memory)
+        if chosen.cover(item, memory):
+            return
+        if memory.revised:
+            # Even if it finds no room, its message is out of date.
             chosen.leave_out(item, Omission.BY_MEMORY)
             return
     chosen.place(item)
 
 
-def _replaces(memory: RecallItem[R], message: RecallItem[R]) -> bool:
-    """True if the memory says what its message does."""
+def _replaces(memory: RecallItem[R], message: RecallItem[R], question: Statement | None) -> bool:
+    """True if the memory says what its message does, and has the words of the question that the message has."""
     if memory.score is not None and message.score is not None and memory.score < _LEAST_SCORE_SHARE * message.score:
         return False
     if len(message.text) > _LONG_CHARS:
         return True
     said = read_statement(message.text, speaker=message.speaker)
-    return said.adds_to(read_statement(memory.text, speaker=memory.speaker)) < _MANY_WORDS_MORE
+    learned = read_statement(memory.text, speaker=memory.speaker)
+    if question is not None and not set(question.stems) & set(said.stems) <= set(learned.stems):
+        return False
+    return said.adds_to(learned) < _MANY_WORDS_MORE
 
 
 def _memories_by_evidence(items: Iterable[RecallItem[R]]) -> dict[str, RecallItem[R]]:

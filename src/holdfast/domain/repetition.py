@@ -26,6 +26,7 @@ _LEAST_REVISED_WORDS, _REVISED_SHARE = 2, 0.75
 # Longer messages hold more than courtesies.
 _MOST_COURTESY_WORDS = 12
 # Marks and brackets that may follow the end of a question.
+_SENTENCE_END = re.compile(r"[.!?…;:]\s|[。！？]")
 _CLOSING = " \t\n\"'”’»)!.…"
 
 
@@ -226,12 +227,24 @@ def _change_stems() -> frozenset[str]:
     return _stems_of(plain_words.CHANGE_WORDS | plain_words.BESIDE_CHANGES)
 
 
-def asks_the_same(text: str, question: Statement) -> bool:
-    """True if a text is nothing but the question itself, which answers nothing."""
+def only_asks(text: str, query: Statement | None = None) -> bool:
+    """True if a message is nothing but a question that names nothing, or the query itself: it answers nothing.
+
+    "Where did you stay in Lisbon?" names something, and "Shall I bring snacks on Friday?" tells something.
+    """
     if not text.rstrip(_CLOSING).endswith(("?", "？", "؟")):
         return False
     asked = read_statement(text)
-    return (asked.stems, asked.numbers) == (question.stems, question.numbers) != ((), ())
+    if query is not None and (asked.stems, asked.numbers) == (query.stems, query.numbers) != ((), ()):
+        return True
+    is_one = _SENTENCE_END.search(text.rstrip(_CLOSING).rstrip("?？؟")) is None
+    first = _WORD.search(text)
+    return (
+        is_one
+        and first is not None
+        and first.group().casefold().replace("’", "'").removesuffix("'s") in plain_words.QUESTION_WORDS
+        and not (asked.numbers or asked.names)
+    )
 
 
 def is_small_talk(text: str) -> bool:

@@ -126,11 +126,50 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchSignals:
+    """How well the leading hits of a search match, in the order of a calibration's weights.
+
+    meaning  the largest cosine of a hit
+    words    the largest share of the query's words in a hit with its neighbours
+    own      the share of the query's words in the best hit
+    bm25     the largest (saturated) word score of a hit
+    lead     the strength of the best hit, less that of the weaker half of the others
+    span     the largest cosine of all candidates, less the smallest
+
+    Words count by how rare they are.
+    """
+
+    meaning: float = 0.0
+    words: float = 0.0
+    own: float = 0.0
+    bm25: float = 0.0
+    lead: float = 0.0
+    span: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBasis:
+    """The basis of the scores of one search.
+
+    `answer` is how likely the records hold an answer, `floor` the least score of a hit that bears on the query.
+    `ranking` is the version of the ranking that the calibration was fitted to.
+    """
+
+    calibration: str
+    ranking: str
+    answer: float
+    floor: float
+    signals: MatchSignals = MatchSignals()
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """An explained search. `query` is the parsed query, `ways` the search method of each partition.
 
     `recall` is the share of an exact search's hits that an approximate one found too; None if all was exact, or if
-    there are too many records to compare.
+    there are too many records to compare. `basis` says how the scores were computed: from the signals of the leading
+    hits, and from each hit's distance to the best. The contributions of a hit add up to its strength, which decides
+    the order.
     """
 
     query: dict[str, str]
@@ -140,6 +179,7 @@ class Explanation:
     absence: Absence | None = None
     ways: tuple[Way, ...] = ()
     recall: float | None = None
+    basis: ScoreBasis | None = None
 
 
 @dataclass(frozen=True, slots=True)

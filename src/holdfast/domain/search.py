@@ -13,7 +13,7 @@ from holdfast.domain.checks import MAX_FILTER_CHARS, MAX_QUERY_CHARS, checked_re
 from holdfast.domain.conditions import Condition, checked_condition
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.ranking import FloatArray, HalfArray, IntArray
-from holdfast.domain.results import HitKind, Way
+from holdfast.domain.results import HitKind, ScoreBasis, Way
 from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput
 
@@ -116,8 +116,8 @@ class RankedCandidates:
     candidate; `why_absent` is the reason why it could not be returned, whatever its rank.
 
     `ways` are the search methods of the partitions. If one was approximate, an explanation has `recall`: the share of
-    the best that an exact search would have found too; None if not measured. `floor` is the least score of a record
-    that bears on the query.
+    the best that an exact search would have found too; None if not measured. `basis` is that of the scores, unless
+    there are none.
     """
 
     best: Sequence[ScoredCandidate]
@@ -127,7 +127,12 @@ class RankedCandidates:
     why_absent: str | None = None
     ways: tuple[Way, ...] = ()
     recall: float | None = None
-    floor: float = 0.0
+    basis: ScoreBasis | None = None
+
+    @property
+    def floor(self) -> float:
+        """The least score of a record that bears on the query."""
+        return self.basis.floor if self.basis else 0.0
 
 
 class VectorBlock(NamedTuple):

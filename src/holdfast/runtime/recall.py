@@ -148,4 +148,4 @@ def nothing_reason(ranked: RankedCandidates, floor: float) -> str:
             f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.2f}, below the"
             f" floor of {floor:.2f}"
         )
-    return f"only small talk, or the question itself, reaches the floor of {floor:.2f}"
+    return f"only small talk and questions reach the floor of {floor:.2f}"

@@ -159,6 +159,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
             absence=self._absence(ranked) if target is not None else None,
             ways=self._ways(ranked, prepared.core),
             recall=ranked.recall,
+            basis=ranked.basis,
         )
 
     def _ways(self, ranked: RankedCandidates, core: Core) -> tuple[Way, ...]:

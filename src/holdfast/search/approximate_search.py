@@ -76,7 +76,7 @@ class ApproximateSearch:
         self._times = max(results / _RESULTS, 1.0) * self._growth
         # Asked first: a server searches while words and hints are computed here.
         self._farthest = nearest.search(-vector, _FARTHEST, int(_FAR_DEPTH * self._growth))
-        self._values = signals(seen, query, None)
+        self._values, self._coverage = signals(seen, query, None)
         self._size = seen.view.size
         self._among = np.zeros(self._size, bool)
         self._among[wanted] = True
@@ -115,7 +115,19 @@ class ApproximateSearch:
         low[_SESSION_AT] = min(low[_SESSION_AT], least)
         apart_here = looked.apart(rows, self._mean())
         numbers = self._seen.view.columns.number[rows]
-        return Candidates(numbers, raw, low, high, len(self._wanted), best_words, looked.has_vectors(rows), apart_here)
+        return Candidates(
+            numbers,
+            raw,
+            low,
+            high,
+            len(self._wanted),
+            best_words,
+            looked.has_vectors(rows),
+            apart_here,
+            rows,
+            np.zeros(len(rows), np.int64),
+            (self._coverage,),
+        )
 
     def _rows(self, *some: IntArray) -> IntArray:
         """The union of rows, in order."""

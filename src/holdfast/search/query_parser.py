@@ -75,7 +75,10 @@ def _end(year: int, month: int | None, day: int | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A parsed query. `terms` exclude the names of participants, which are in `senders`."""
+    """A parsed query. `terms` exclude the names of participants, which are in `senders`.
+
+    `owner_terms` are those of the terms that name the person whose memory it is: all of its records are about them.
+    """
 
     terms: tuple[int, ...]
     senders: frozenset[str]
@@ -84,6 +87,7 @@ class ParsedQuery:
     first_person: bool
     spaceless: bool
     periods: tuple[Period, ...]
+    owner_terms: tuple[int, ...] = ()
 
     def describe(self) -> dict[str, str]:
         """Describe the query for an explanation."""
@@ -103,7 +107,10 @@ class ParsedQuery:
 UNREAD = ParsedQuery((), frozenset(), (), False, False, False, ())
 
 
-def parse_query(query: str, analyzer: TextAnalyzer, participants: Sequence[str]) -> ParsedQuery:
+def parse_query(
+    query: str, analyzer: TextAnalyzer, participants: Sequence[str], owner: str | None = None
+) -> ParsedQuery:
+    """Parse a query. `owner` is the subject of the memory that is searched."""
     words = split_words(query)
     senders, names = find_names(words, participants)
     left = [word for word in words if _fold(word) not in names]
@@ -116,7 +123,18 @@ def parse_query(query: str, analyzer: TextAnalyzer, participants: Sequence[str])
         first_person=_in_first_person(query, words),
         spaceless=is_spaceless(query),
         periods=tuple(dict.fromkeys(periods_in(query))),
+        owner_terms=_owner_terms(left, analyzer, participants, owner),
     )
+
+
+def _owner_terms(
+    words: Sequence[str], analyzer: TextAnalyzer, participants: Sequence[str], owner: str | None
+) -> tuple[int, ...]:
+    """Return the terms of the words that name the owner of a memory: its subject, or the only one who speaks there."""
+    people = [name for name in participants if _name_words(name)]
+    names = {part for name in (owner, *people[: len(people) == 1]) if name for part in _name_words(name)}
+    found = [word for word in words if _fold(word) in names]
+    return tuple(dict.fromkeys(term for word in found for term in analyzer.query_terms_of(word)))
 
 
 def _fold(word: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from holdfast.domain.calibration import LEADING, LEAST_SCALE, Calibration
 from holdfast.domain.ranking import (
     MATCHING_AT,
     PART_NAMES,
@@ -43,6 +44,7 @@ from holdfast.search.approximate_search import ApproximateSearch
 from holdfast.search.browse import list_by_time
 from holdfast.search.condition_masks import condition_mask
 from holdfast.search.embedders.static import STATIC_PREFIX
+from holdfast.search.likelihoods import Likelihoods, find_calibration
 from holdfast.search.partition_view import PartitionView
 from holdfast.search.query_parser import UNREAD, ParsedQuery, parse_query, without_names
 from holdfast.search.signals import Candidates, score_exactly
@@ -163,7 +165,7 @@ class PartitionSearcher:
     ) -> RankedCandidates:
         seen = _visible_views(places, scope, wanted)
         participants = _participants(seen)
-        understood = self._parse_query(query, participants, wanted.method)
+        understood = self._parse_query(query, participants, wanted.method, scope.subject)
 
         def traits(best_words: float) -> Traits:
             return self._traits(seen, participants, understood, best_words)
@@ -187,15 +189,17 @@ class PartitionSearcher:
         if target is not None and target not in found.numbers:
             absent = _why_absent(places, scope, wanted, target)
         lead = effective_lead(self._weights, traits(found.best_words))
-        return _rank_candidates(found, weigh(found.best_words), lead, wanted, described, target, absent)
+        calibration = find_calibration(self._embedder, wanted.method, has_vector=vector is not None)
+        return _rank_candidates(found, weigh(found.best_words), lead, wanted, described, target, absent, calibration)
 
-    def _parse_query(self, query: str, participants: list[str], method: Method) -> ParsedQuery:
+    def _parse_query(self, query: str, participants: list[str], method: Method, owner: str | None) -> ParsedQuery:
         """Parse the query for the method: KEYWORD treats names as words, VECTOR parses nothing."""
         if method is Method.VECTOR:
             return UNREAD
         if method is Method.KEYWORD:
-            return replace(UNREAD, terms=parse_query(query, self._analyzer, ()).terms)
-        return parse_query(query, self._analyzer, participants)
+            parsed = parse_query(query, self._analyzer, (), owner)
+            return replace(UNREAD, terms=parsed.terms, owner_terms=parsed.owner_terms)
+        return parse_query(query, self._analyzer, participants, owner)
 
     def _find_candidates(
         self,
@@ -277,6 +281,9 @@ def _merge_partitions(parts: list[Candidates]) -> Candidates:
         max(found.best_words for found in parts),
         np.concatenate([found.embedded for found in parts]),
         np.concatenate([found.apart for found in parts]),
+        np.concatenate([found.rows for found in parts]),
+        np.concatenate([np.full(len(found.rows), at) for at, found in enumerate(parts)]),
+        tuple(coverage for found in parts for coverage in found.coverages),
     )
 
 
@@ -307,34 +314,44 @@ def _rank_candidates(
     described: dict[str, str],
     target: int | None,
     absent: str | None,
+    calibration: Calibration,
 ) -> RankedCandidates:
     by_meaning = wanted.method is Method.VECTOR
     judged = (
         _score_by_similarity(found, weights) if by_meaning else _score_by_weights(found, weights, lead, wanted.method)
     )
     matching, keys = judged.matching, judged.keys
-    if wanted.min_score is not None:
-        matching = matching & (judged.scores >= wanted.min_score)
     if wanted.radius is not None:
         within = found.embedded & (found.raw[VECTOR_AT] >= wanted.radius)
         matching = matching & within
     among = np.flatnonzero(matching)
-    best = among[best_first(keys[among], found.numbers[among], wanted.top_k)]
+    best = among[best_first(keys[among], found.numbers[among], max(wanted.top_k, LEADING))]
+    strengths = judged.scores / np.float32(max(float(judged.weights.sum()), LEAST_SCALE))
+    likelihoods = Likelihoods(found, strengths, best, calibration)
+    best = best[: likelihoods.count_from(wanted.min_score, wanted.top_k)]
 
-    def to_scored(at: int) -> ScoredCandidate:
+    def to_scored(at: int, rank: int) -> ScoredCandidate:
         triples = zip(found.raw[:, at].tolist(), judged.even[:, at].tolist(), judged.weights.tolist(), strict=True)
         parts = {name: triple for name, triple in zip(PART_NAMES, triples, strict=True) if triple[2]}
         if judged.base is not None:
             parts[BASE] = (1.0, 1.0, judged.base)
-        return ScoredCandidate(int(found.numbers[at]), float(judged.scores[at]), parts)
+        return ScoredCandidate(int(found.numbers[at]), likelihoods.of(at, rank), parts)
 
     target_place = None
     if target is not None and absent is None:
         at = int(np.flatnonzero(found.numbers == target)[0])
-        target_place = (rank_of(at, keys, found.numbers), to_scored(at))
+        rank = rank_of(at, keys, found.numbers)
+        target_place = (rank, to_scored(at, rank))
         if wanted.radius is not None and not within[at]:
             absent = f"its similarity is below the requested radius, {wanted.radius}"
-    return RankedCandidates([to_scored(at) for at in best.tolist()], found.count, described, target_place, absent)
+    return RankedCandidates(
+        [to_scored(at, rank) for rank, at in enumerate(best.tolist(), 1)],
+        found.count,
+        described,
+        target_place,
+        absent,
+        basis=likelihoods.basis,
+    )
 
 
 def _score_by_weights(found: Candidates, weights: FloatArray, lead: float, method: Method) -> _Scores:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.domain.calibration import lead_of
 from holdfast.domain.ranking import (
     PARTS,
+    VECTOR_AT,
     WORDS_AT,
     BoolArray,
     FloatArray,
@@ -21,11 +23,14 @@ from holdfast.domain.ranking import (
     bm25,
     bm25_idf,
     saturate,
+    weighted_sum,
     window_cosines,
 )
+from holdfast.domain.results import MatchSignals
 from holdfast.domain.transcript import Role
 from holdfast.ports import TextFlag
 from holdfast.search.partition_index import cosines_of
+from holdfast.search.partition_view import Links
 from holdfast.search.query_parser import ParsedQuery, Period
 from holdfast.search.visibility import VisibleView
 
@@ -35,14 +40,14 @@ _YEARS = 100
 _MICROS_PER_YEAR = 31_556_952_000_000
 
 
-def signals(seen: VisibleView, query: ParsedQuery, vector: FloatArray | None) -> FloatArray:
-    """Raw values: a row per part in the order of `PARTS`, a column per row of the view."""
+def signals(seen: VisibleView, query: ParsedQuery, vector: FloatArray | None) -> tuple[FloatArray, WordCoverage]:
+    """Raw values, a row per part in the order of `PARTS` and a column per row of the view; and what words cover."""
     found = np.zeros((len(PARTS), seen.view.size), np.float32)
     parts: dict[Part, NDArray[np.float32]] = {part: found[at] for at, part in enumerate(PARTS)}
     if vector is not None and seen.view.vectors.rows.shape[1:] == vector.shape:
         _fill_meaning(parts, seen, vector)
-    if query.terms:
-        _WordScores(seen, query.terms).fill(parts)
+    words = _WordScores(seen, query.terms)
+    words.fill(parts)
     columns = seen.view.columns
     if query.senders:
         parts[Part.SPEAKER][:] = _speaker_mask(seen, query)
@@ -53,7 +58,7 @@ def signals(seen: VisibleView, query: ParsedQuery, vector: FloatArray | None) ->
         parts[Part.DATE][:] = _date_mask(seen, query.periods)
     if query.first_person:
         parts[Part.OWN_WORDS][:] = columns.role == seen.view.names.roles.find(Role.USER)
-    return found
+    return found, words.coverage(query.owner_terms, parts[Part.SPEAKER] if query.senders else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ class Candidates:
 
     `low` and `high` are the bounds of each part over all `count` candidates, including those that were not read;
     `best_words` is the best word score of any visible row, candidate or not. `embedded` marks records with a comparable
-    vector; `apart` is each one's dissimilarity to its neighbours.
+    vector; `apart` is each one's dissimilarity to its neighbours. Each comes from a row of a partition, whose
+    `coverages` say which words of the query it holds.
     """
 
     numbers: IntArray
@@ -73,10 +79,29 @@ class Candidates:
     best_words: float
     embedded: BoolArray
     apart: FloatArray
+    rows: IntArray
+    partition: IntArray
+    coverages: tuple[WordCoverage, ...]
+
+    def match_signals(self, leading: IntArray, strengths: FloatArray) -> MatchSignals:
+        """Rate how well the leading hits match, and by how far the best stands out by its strength."""
+        own, around = np.zeros((2, len(leading)), np.float32)
+        for at, coverage in enumerate(self.coverages):
+            here = np.flatnonzero(self.partition[leading] == at)
+            own[here], around[here] = coverage.shares(self.rows[leading[here]])
+        cosines = np.where(self.embedded[leading], self.raw[VECTOR_AT, leading], np.float32(0))
+        return MatchSignals(
+            meaning=float(cosines.max()),
+            words=float(around.max()),
+            own=float(own[0]),
+            bm25=float(self.raw[WORDS_AT, leading].max()),
+            lead=lead_of(strengths),
+            span=float(self.high[VECTOR_AT] - self.low[VECTOR_AT]),
+        )
 
 
 def score_exactly(seen: VisibleView, wanted: IntArray, query: ParsedQuery, vector: FloatArray | None) -> Candidates:
-    values = signals(seen, query, vector)
+    values, coverage = signals(seen, query, vector)
     raw = values[:, wanted]
     best_words = float(values[WORDS_AT].max())
     vectors = seen.view.vectors
@@ -84,7 +109,19 @@ def score_exactly(seen: VisibleView, wanted: IntArray, query: ParsedQuery, vecto
     embedded = (vectors.whole[wanted] >= 0) & comparable
     apart_here = seen.sight.apart[wanted] if comparable else np.zeros(len(wanted), np.float32)
     numbers = seen.view.columns.number[wanted]
-    return Candidates(numbers, raw, raw.min(axis=1), raw.max(axis=1), len(wanted), best_words, embedded, apart_here)
+    return Candidates(
+        numbers,
+        raw,
+        raw.min(axis=1),
+        raw.max(axis=1),
+        len(wanted),
+        best_words,
+        embedded,
+        apart_here,
+        wanted,
+        np.zeros(len(wanted), np.int64),
+        (coverage,),
+    )
 
 
 # --- meaning --------------------------------------------------------------------------------------------------------
@@ -128,6 +165,38 @@ def _window(seen: VisibleView, there: BoolArray, whole: FloatArray) -> FloatArra
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class WordCoverage:
+    """The words of a query that rows of one partition hold, each counted by how rare it is.
+
+    `counts` has a row per word that occurs; `column` has each row's column in it, the last of which is empty. Every row
+    holds the name of the owner, which is the share `owned`. A row holds the name of its speaker, which is the share
+    `by_name`; `speakers` is 1 for rows whose speaker is named.
+    """
+
+    links: Links
+    counts: FloatArray
+    column: IntArray
+    weights: FloatArray
+    owned: float
+    by_name: float
+    speakers: FloatArray | None
+
+    def shares(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the share of the words that each row holds, and that it holds with its neighbours."""
+        own, before, after = (
+            self.counts[:, self.column[each]] for each in (rows, self.links.previous[rows], self.links.following[rows])
+        )
+        window = (own + before + after) > 0
+        held = np.float32(self.owned)
+        if self.speakers is not None:
+            held = held + np.float32(self.by_name) * self.speakers[rows]
+        return (
+            held + weighted_sum(self.weights, (own > 0).astype(np.float32)),
+            held + weighted_sum(self.weights, window.astype(np.float32)),
+        )
+
+
 class _WordScores:
     """BM25 of rows, of their windows, and of their sessions, each with its own statistics."""
 
@@ -145,6 +214,27 @@ class _WordScores:
         self._which = renumbered[which]
         self._frequency = frequency[occurring].astype(np.float32)
         self._documents = seen.sight.documents
+        self._idf = bm25_idf(self._frequency, self._documents)
+        self._occurring, self._all_terms = occurring, terms
+        self._counts_by_column = np.zeros((0, 1), np.float32)
+        self._column = np.zeros(view.size + 1, np.int64)
+
+    def coverage(self, owner_terms: tuple[int, ...], speakers: FloatArray | None) -> WordCoverage:
+        """Return the words that rows hold. Call `fill` first. `speakers` is 1 for rows whose speaker is named."""
+        idf = np.tile(bm25_idf(np.zeros(1, np.float32), self._documents), len(self._all_terms))
+        idf[self._occurring] = self._idf
+        name = 0.0 if speakers is None else float(idf.mean()) if len(idf) else 1.0
+        shares = idf / np.float32((float(idf.sum()) + name) or 1)
+        owned = np.isin(self._all_terms, owner_terms) if owner_terms else np.zeros(len(idf), bool)
+        return WordCoverage(
+            links=self._seen.links,
+            counts=self._counts_by_column,
+            column=self._column,
+            weights=np.where(owned, np.float32(0), shares)[self._occurring],
+            owned=float(shares[owned].sum()),
+            by_name=name / ((float(idf.sum()) + name) or 1),
+            speakers=speakers,
+        )
 
     def fill(self, parts: dict[Part, FloatArray]) -> None:
         if not self._terms:
@@ -161,14 +251,14 @@ class _WordScores:
         place[columns] = np.arange(len(columns))
         counts = np.zeros((self._terms, len(columns) + 1), np.float32)
         counts[self._which, place[self._rows]] = self._counts
+        self._counts_by_column, self._column = counts, place
         parts[Part.WORDS][columns] = self._of_rows(counts[:, :-1], columns)
         parts[Part.WINDOW_WORDS][columns] = self._of_windows(counts, columns, place)
         parts[Part.SESSION_WORDS][:] = self._of_sessions(parts[Part.WORDS])
 
     def _of_rows(self, counts: FloatArray, columns: IntArray) -> FloatArray:
         sight = self._seen.sight
-        idf = bm25_idf(self._frequency, self._documents)
-        return saturate(bm25(counts, idf, sight.lengths[columns], sight.mean_length))
+        return saturate(bm25(counts, self._idf, sight.lengths[columns], sight.mean_length))
 
     def _of_windows(self, counts: FloatArray, columns: IntArray, place: IntArray) -> FloatArray:
         sight, links = self._seen.sight, self._seen.links

@@ -185,7 +185,8 @@ class GatewayAdapter:
             snippet
             for place, answer in zip(read, answers, strict=True)
             for each in answer
-            if (each.relevant or not is_floored) and (snippet := self._to_snippet(each, place)) is not None
+            if (each.relevant or not is_floored)
+            and (snippet := self._to_snippet(each, place)) is not None
             and matches_metadata(snippet.metadata, request.metadata_filter)
         ]
         found.sort(key=lambda snippet: -(snippet.score or 0.0))

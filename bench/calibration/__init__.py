@@ -1,0 +1,1 @@
+"""Fit what the scores of a search mean, and measure how well they mean it."""

@@ -1,0 +1,75 @@
+"""Scores that say how likely a hit answers the query, from the strength of the ranking.
+
+A score is the product of two likelihoods: that the candidates hold an answer at all (the same for all hits of a
+search), and that a hit at this place, so far behind the best, is one. Both are logistic functions, fitted per embedder
+on public questions with and without an answer in the store; `calibrations.py` holds the numbers. Scores never rise
+along a ranking, so the calibration does not change its order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from holdfast.domain.ranking import FloatArray, IntArray
+from holdfast.domain.results import MatchSignals
+
+# The number of leading hits that say whether there is an answer. A first page.
+LEADING = 10
+# More records than this make a hit no less likely.
+_MOST_RECORDS = 1_000
+# Strengths are divided by the sum of the weights, but not by less.
+LEAST_SCALE = 0.02
+# The lead of an only hit.
+_LONE_LEAD = 0.5
+# Of hits that are recalled, each has at least this share of the best score.
+LEAST_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Fitted numbers for one method of search with one kind of vectors.
+
+    `answer` are a constant and the weights of `MatchSignals`; `place` a constant and the weights of the distance to the
+    best, of the logarithm of the place, and of that of the number of candidates. `floor` is the least score of a best
+    hit that bears on the query.
+    """
+
+    name: str
+    answer: tuple[float, ...]
+    place: tuple[float, float, float, float]
+    floor: float
+
+    def answer_likelihood(self, signals: MatchSignals) -> float:
+        """Return how likely the candidates hold an answer."""
+        constant, *weights = self.answer
+        return _logistic(constant + sum(w * value for w, value in zip(weights, astuple(signals), strict=True)))
+
+    def place_likelihoods(self, behind: FloatArray, places: IntArray, candidates: int) -> FloatArray:
+        """Return how likely each hit is an answer, if there is one. `behind` is its distance to the best, 0 or less."""
+        constant, by_distance, by_place, by_size = self.place
+        size = math.log(min(max(candidates, 1), _MOST_RECORDS))
+        sums = constant + by_distance * behind + by_place * np.log1p(places) + by_size * size
+        likely: FloatArray = (1 / (1 + np.exp(-np.clip(sums, -30, 30)))).astype(np.float32)
+        return likely
+
+    def least_relevant(self, best: float) -> float:
+        """Return the least score of a hit that bears on the query, if the best hit has this score."""
+        return self.floor if best < self.floor else LEAST_SHARE * best
+
+
+def lead_of(strengths: FloatArray) -> float:
+    """Return how far the first of these strengths, which fall, is ahead of the weaker half of the others.
+
+    The stronger half may repeat the first.
+    """
+    others = strengths[1:]
+    if not len(others):
+        return _LONE_LEAD
+    return float(strengths[0] - others[len(others) - max(1, len(others) // 2) :].mean())
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-min(max(value, -30.0), 30.0)))
