@@ -34,6 +34,9 @@ from holdfast.runtime.gate import Core
 from holdfast.runtime.related import find_related, is_comparable
 from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
 
+# Every revision has links of its own, so a fact that is said every day does not add to them without end.
+_ENOUGH_EVIDENCE = 100
+
 
 @dataclass(frozen=True, slots=True)
 class IndexedProposal:
@@ -141,6 +144,8 @@ class _Reconciler:
         elif decision.relation is None or target is None:
             return
         elif decision.relation is FactRelation.DUPLICATE:
+            if len(target.evidence) >= _ENOUGH_EVIDENCE:
+                return
             linked = {link.message_id for link in target.evidence}
             further = tuple(message_id for message_id in candidate.evidence if message_id not in linked)
             if further:
