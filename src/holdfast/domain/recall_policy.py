@@ -231,24 +231,28 @@ def select_records(
             chosen.leave_out(item, Omission.QUESTION)
         else:
             _choose_for_message(item, learned.get(item.id), chosen, decided, question)
-    shown, surplus = _put_trusted_first(chosen.places)
+    shown, surplus = _put_trusted_first(chosen.places, learned)
     for place in surplus:
         chosen.leave_out(place.item, Omission.RIVAL)
     return Selection([place.item.record for place in shown], chosen.left_out)
 
 
-def _put_trusted_first(places: Sequence[_Place[R]]) -> tuple[list[_Place[R]], list[_Place[R]]]:
+def _put_trusted_first(
+    places: Sequence[_Place[R]], learned: Mapping[str, RecallItem[R]]
+) -> tuple[list[_Place[R]], list[_Place[R]]]:
     """Order trusted memories before their rivals. Return the places to show, and further versions of a rival.
 
     Whoever can write a document or a message can word it like a trusted memory, as near to the question and as often as
-    they like. So neither relevance alone nor number decides between them.
+    they like. So neither relevance alone nor number decides between them. A message stands for the memory that was
+    `learned` from it.
     """
+    trusted = [place for place in places if learned.get(place.item.id, place.item).rank >= TRUSTED_RANK]
     ordered, shown, surplus = list(places), list[_Place[R]](), list[_Place[R]]()
-    for place in places:
-        first = next((at for at, other in enumerate(ordered) if other is place or _is_rival(other, place)), 0)
+    for place in trusted:
+        first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, place))
         ordered.insert(first, ordered.pop(next(at for at, other in enumerate(ordered) if other is place)))
     for place in ordered:
-        is_version = any(_is_rival(place, trusted) for trusted in places) and any(
+        is_version = any(_is_rival(place, each) for each in trusted) and any(
             other.item.rank < OWN_WORDS_RANK and _are_alike(place.statement, other.statement) for other in shown
         )
         (surplus if is_version else shown).append(place)
@@ -260,13 +264,8 @@ def _are_alike(one: Statement, other: Statement) -> bool:
 
 
 def _is_rival(other: _Place[R], trusted: _Place[R]) -> bool:
-    """True if the words of somebody else resemble a trusted memory, which bears on the query about as much."""
-    if trusted.item.rank < TRUSTED_RANK or other.item.rank >= OWN_WORDS_RANK:
-        return False
-    theirs, own = other.item.score, trusted.item.score
-    if theirs is not None and own is not None and own < _LEAST_SCORE_SHARE * theirs:
-        return False
-    return other.statement.covers(trusted.statement, _LEAST_RIVAL_SHARE)
+    """True if the words of somebody else resemble a trusted memory."""
+    return other.item.rank < OWN_WORDS_RANK and other.statement.covers(trusted.statement, _LEAST_RIVAL_SHARE)
 
 
 def _choose_for_message(
