@@ -209,10 +209,27 @@ def select_records(
 ) -> Selection[R]:
     """Choose at most `limit` records. `items` are best first."""
     relevant = [item for item in items if item.is_relevant]
+    learned = _memories_by_evidence(relevant)
     question = None if query is None else read_statement(query)
     chosen = _Places[R](limit, max(1, int(limit * max_source_share)))
+    while True:
+        _fill_places(chosen, relevant, learned, question)
+        shown, surplus = _put_trusted_first(chosen.places, learned)
+        if not chosen.is_full or chosen.limit >= limit + len(surplus):
+            break
+        # Versions of a rival take no place of other records.
+        chosen = _Places[R](limit + len(surplus), chosen.share)
     chosen.left_out += [(item.record, Omission.FLOOR) for item in items if not item.is_relevant]
-    learned = _memories_by_evidence(relevant)
+    chosen.left_out += [(place.item.record, Omission.RIVAL) for place in surplus]
+    return Selection([place.item.record for place in shown[:limit]], chosen.left_out)
+
+
+def _fill_places(
+    chosen: _Places[R],
+    relevant: Sequence[RecallItem[R]],
+    learned: Mapping[str, RecallItem[R]],
+    question: Statement | None,
+) -> None:
     decided: set[str] = set()
     for item in relevant:
         if chosen.is_full:
@@ -231,10 +248,6 @@ def select_records(
             chosen.leave_out(item, Omission.QUESTION)
         else:
             _choose_for_message(item, learned.get(item.id), chosen, decided, question)
-    shown, surplus = _put_trusted_first(chosen.places, learned)
-    for place in surplus:
-        chosen.leave_out(place.item, Omission.RIVAL)
-    return Selection([place.item.record for place in shown], chosen.left_out)
 
 
 def _put_trusted_first(
@@ -246,13 +259,18 @@ def _put_trusted_first(
     they like. So neither relevance alone nor number decides between them. A message stands for the memory that was
     `learned` from it.
     """
-    trusted = [place for place in places if learned.get(place.item.id, place.item).rank >= TRUSTED_RANK]
+    trusted: list[tuple[_Place[R], Statement]] = []
+    for place in places:
+        memory = learned.get(place.item.id, place.item)
+        if memory.rank >= TRUSTED_RANK:
+            is_own = memory is place.item
+            trusted.append((place, place.statement if is_own else read_statement(memory.text, speaker=memory.speaker)))
     ordered, shown, surplus = list(places), list[_Place[R]](), list[_Place[R]]()
-    for place in trusted:
-        first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, place))
+    for place, statement in trusted:
+        first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, statement))
         ordered.insert(first, ordered.pop(next(at for at, other in enumerate(ordered) if other is place)))
     for place in ordered:
-        is_version = any(_is_rival(place, each) for each in trusted) and any(
+        is_version = any(_is_rival(place, statement) for _, statement in trusted) and any(
             other.item.rank < OWN_WORDS_RANK and _are_alike(place.statement, other.statement) for other in shown
         )
         (surplus if is_version else shown).append(place)
@@ -263,9 +281,9 @@ def _are_alike(one: Statement, other: Statement) -> bool:
     return one.covers(other, _ALIKE_SHARE) and other.covers(one, _ALIKE_SHARE)
 
 
-def _is_rival(other: _Place[R], trusted: _Place[R]) -> bool:
+def _is_rival(other: _Place[R], trusted: Statement) -> bool:
     """True if the words of somebody else resemble a trusted memory."""
-    return other.item.rank < OWN_WORDS_RANK and other.statement.covers(trusted.statement, _LEAST_RIVAL_SHARE)
+    return other.item.rank < OWN_WORDS_RANK and other.statement.covers(trusted, _LEAST_RIVAL_SHARE)
 
 
 def _choose_for_message(
