@@ -390,7 +390,7 @@ def test_what_an_agent_repeats_neither_raises_nor_weakens_what_a_user_stated(mem
     stated = memory.remember(**statement)
     heard = acting(memory, BOT, "remember", **statement)
     assert memory.get(stated.id) == stated
-    assert (heard.id == stated.id, heard.trust) == (False, Trust.MODEST)
+    assert (heard.id == stated.id, heard.trust) == (False, Trust.LOW)
     assert acting(memory, BOT, "remember", **statement).id == heard.id
 
 

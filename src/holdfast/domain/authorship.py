@@ -105,7 +105,7 @@ def _supports(statements: Sequence[tuple[Message, str]], text: str, known: str) 
     stems = set(read_stems(text)) - set(read_stems(names)) - (_DENYING_STEMS - own)
     return (
         set(_NUMBER.findall(text)) <= set(_NUMBER.findall(f"{said} {known} {names} {years}"))
-        and set(_capitalized(text)) <= own | explained
+        and set(_read_names(text)) <= own | explained
         and (_are_half(stems, own) or _are_half(stems - explained, own) or (stems <= explained and _meet(text, said)))
         and (not _denies(text) or _denies(said) or _denies(known))
     )
@@ -125,7 +125,7 @@ def _names_of(message: Message) -> Iterator[str]:
     yield from (name for name in (message.sender, message.scope.subject) if name is not None)
 
 
-def _capitalized(text: str) -> Iterator[str]:
+def _read_names(text: str) -> Iterator[str]:
     """Yield the stems of the words that begin with a capital, but for the first."""
     for word in _WORD.findall(text)[1:]:
         if word[0].isupper():
