@@ -429,12 +429,10 @@ def written_reference(page: str) -> str:
 
 
 def recall_table() -> str:
-    """Return the table of the options of `recall` that `search` does not have, or has with another default."""
-    entry, others = LIBRARY_VERBS["recall"], LIBRARY_VERBS["search"].arguments
-    own = [each for each in entry.arguments if each.name not in {other.name for other in others}]
-    chosen = [each for each in entry.arguments if each.name == "top_k"] + own
-    rows = {f"--{option_name(each).replace('_', '-')} {option_noun(each)}": each for each in chosen}
-    return table_of("option", rows, {each: entry.default_of(each) for each in chosen})
+    entry = LIBRARY_VERBS["recall"]
+    shown = [each for each in entry.arguments if not entry.is_positional(each) and each.name not in NO_OPTIONS]
+    rows = {f"--{option_name(each).replace('_', '-')} {option_noun(each)}": each for each in shown}
+    return table_of("option", rows, {each: entry.default_of(each) for each in shown})
 
 
 def table_of(head: str, rows: Mapping[str, Argument], defaults: Mapping[Argument, Any] | None = None) -> str:

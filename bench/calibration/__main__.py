@@ -20,7 +20,7 @@ from holdfast.search.embedders.static import StaticEmbedder
 
 _HYBRID = ("meaning", "words", "own", "lead", "span")
 _BY_WORDS = ("words", "own", "bm25", "lead")
-# The signals of each calibration. Cosines of an unknown embedder are of an unknown scale; how far they stand out is not.
+# The signals of each calibration. Cosines of an unknown embedder are of an unknown scale.
 _USED = {
     "static/hybrid": _HYBRID,
     "static/vector": ("meaning", "lead", "span"),

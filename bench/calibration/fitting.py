@@ -100,9 +100,7 @@ def scores_of(calibration: Calibration, observation: Observation) -> Floats:
     return np.asarray(answer * likely, float)
 
 
-def fit_in_turn(
-    name: str, observations: Sequence[Observation], used: Iterable[str], lost: float
-) -> dict[str, Figures]:
+def fit_in_turn(name: str, observations: Sequence[Observation], used: Iterable[str], lost: float) -> dict[str, Figures]:
     """Measure by kind of data: each conversation with a calibration that was fitted to the others."""
     used = tuple(used)
     rated: list[tuple[Observation, Calibration]] = []
@@ -151,5 +149,3 @@ def calibration_error(likely: Floats, outcomes: Floats) -> float:
         if here.any():
             error += here.mean() * abs(likely[here].mean() - outcomes[here].mean())
     return float(error)
-
-

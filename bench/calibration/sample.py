@@ -16,7 +16,13 @@ _MESSAGES = (
     ("Ana", "2026-03-09T09:03Z", "planning", "The budget was approved: 84,000 euros with the audit."),
     ("Ben", "2026-03-09T09:04Z", "planning", "Who writes the minutes?"),
 )
-_QUERIES = ("Where does Ana live?", "When is the release?", "What is broken?", "How much is the budget?", "audit in April")
+_QUERIES = (
+    "Where does Ana live?",
+    "When is the release?",
+    "What is broken?",
+    "How much is the budget?",
+    "audit in April",
+)
 
 
 def sample_strengths() -> tuple[float, ...]:

@@ -46,9 +46,7 @@ TEXTS |= st.text(max_size=20)
 def items(draw: st.DrawFn) -> list[RecallItem[int]]:
     """Draw records, best first: memories with evidence, messages of users and assistants, some from one source."""
     found = []
-    score = 1.0
     for number in range(draw(st.integers(0, 10))):
-        score *= draw(st.sampled_from([1.0, 0.9, 0.4]))
         is_memory = draw(st.booleans())
         is_assistants = not is_memory and draw(st.booleans())
         found.append(
@@ -56,7 +54,6 @@ def items(draw: st.DrawFn) -> list[RecallItem[int]]:
                 record=number,
                 id=f"r{number}",
                 text=draw(TEXTS),
-                score=score,
                 is_relevant=draw(st.integers(0, 5)) > 0,
                 is_memory=is_memory,
                 is_assistants=is_assistants,
@@ -136,7 +133,7 @@ def test_a_higher_limit_never_removes_a_record_of_a_lower_one_but_by_its_better(
 
 
 def test_without_a_relevant_record_nothing_is_shown_and_each_has_its_reason() -> None:
-    found = [RecallItem(number, f"r{number}", "I moved to Lisbon.", 0.1, is_relevant=False) for number in range(3)]
+    found = [RecallItem(number, f"r{number}", "I moved to Lisbon.", is_relevant=False) for number in range(3)]
     chosen = select(found)
     assert chosen.records == []
     assert chosen.omission_counts == {"below_floor": 3}
@@ -144,7 +141,7 @@ def test_without_a_relevant_record_nothing_is_shown_and_each_has_its_reason() ->
 
 def item(number: int, text: str, **fields: Any) -> RecallItem[int]:
     fields = {"speaker": "Ana", "rank": 2, "at": AT + timedelta(days=number), **fields}
-    return RecallItem(number, f"r{number}", text, 1 - number / 100, **fields)
+    return RecallItem(number, f"r{number}", text, **fields)
 
 
 def test_of_the_same_sentences_the_newest_is_shown_in_the_place_of_the_best() -> None:

@@ -160,6 +160,23 @@ def _search_as_another(mine: Home, theirs: Home, scope: list[str]) -> list[httpx
     return [answer]
 
 
+def _recall(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    me = mine.visitor
+    asked = [
+        {"query": f"lantern {theirs.canary}", "min_score": 0, "budget_chars": 10_000},
+        {"query": "lantern anchor harbour", "top_k": 100, "conversation_id": "one", "scope": scope},
+        {"query": theirs.canary, "filters": {"session_id": theirs.ids["session"]}, "min_score": 0},
+    ]
+    answers = [me.http.post("/memories/recall", json={**me.signed, **each}) for each in asked]
+    assert all(answer.status_code == 200 for answer in answers)
+    assert all(mine.canary in found["text"] for found in answers[0].json()["results"])
+    body = {**me.signed, "user_id": theirs.visitor.user_id, "query": "lantern"}
+    answers.append(me.http.post("/memories/recall", json=body))
+    if theirs.visitor.user_id != me.user_id:
+        assert answers[-1].status_code == 401
+    return answers
+
+
 def _both(*probes: Probe) -> Probe:
     return lambda mine, theirs, scope: [answer for probe in probes for answer in probe(mine, theirs, scope)]
 
@@ -404,6 +421,7 @@ PROBES: dict[tuple[str, str], Probe] = {
     ("POST", "/memories/add"): _add,
     ("POST", "/memories/flush"): _flush,
     ("POST", "/memories/search"): _both(_search, _search_as_another),
+    ("POST", "/memories/recall"): _recall,
     ("GET", "/memories"): _listed("/memories"),
     ("GET", "/memories/{record_id}"): _get("/memories/{record_id}"),
     ("GET", "/memories/{record_id}/history"): _get("/memories/{record_id}/history"),
@@ -447,8 +465,8 @@ def walled(mine: Home, other: Home, route: tuple[str, str]) -> bool:
 def test_nobody_gets_to_see_anybody_elses_words(village: Village, route: tuple[str, str]) -> None:
     for mine in village.homes.values():
         others = [other for other in village.others(mine) if walled(mine, other, route)]
-        # Only a search has a scope; each home calls every other route once.
-        for index, scope in enumerate(SCOPES if route[1] == "/memories/search" else SCOPES[-1:]):
+        # Only a search and a recall have a scope; each home calls every other route once.
+        for index, scope in enumerate(SCOPES if route[1] in ("/memories/search", "/memories/recall") else SCOPES[-1:]):
             theirs = others[(hash((mine.canary, index)) % len(others))]
             for answer in PROBES[route](mine, theirs, scope):
                 assert answer.status_code < 500, answer.text

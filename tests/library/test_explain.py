@@ -28,11 +28,14 @@ def talk(meaningful: Memory) -> Memory:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_contributions_of_a_hit_add_up_to_its_score(talk: Memory, query: str) -> None:
+def test_the_contributions_of_a_hit_add_up_to_the_strength_that_ranks_it(talk: Memory, query: str) -> None:
     explained = talk.explain(query, subject="ana", top_k=50)
     assert explained.hits
+    strengths = [sum(part.contribution for part in hit.components) for hit in explained.hits]
+    assert strengths == pytest.approx(sorted(strengths, reverse=True), abs=1e-5)
+    scores = [hit.score for hit in explained.hits]
+    assert scores == sorted(scores, reverse=True)
     for hit in explained.hits:
-        assert sum(part.contribution for part in hit.components) == pytest.approx(hit.score, abs=1e-5)
         for part in hit.components:
             assert part.contribution == pytest.approx(part.normalized * part.weight)
             assert 0 <= part.normalized <= 1
@@ -61,7 +64,7 @@ def test_what_came_has_no_absence(talk: Memory) -> None:
 
 
 def test_what_ranked_below_the_last_place_has_its_rank_score_and_cutoff(talk: Memory) -> None:
-    ranked = talk.search("dentist on Tuesday", subject="ana", top_k=50)
+    ranked = talk.explain("dentist on Tuesday", subject="ana", top_k=50).hits
     last = ranked[-1]
     absence = talk.explain("dentist on Tuesday", subject="ana", top_k=1, record_id=last.id).absence
     assert absence is not None
@@ -69,7 +72,8 @@ def test_what_ranked_below_the_last_place_has_its_rank_score_and_cutoff(talk: Me
     assert absence.score == pytest.approx(last.score)
     assert absence.cutoff == pytest.approx(ranked[0].score)
     assert "only the best 1" in absence.reason
-    assert sum(part.contribution for part in absence.components) == pytest.approx(absence.score, abs=1e-5)
+    strength = sum(part.contribution for part in last.components)
+    assert sum(part.contribution for part in absence.components) == pytest.approx(strength, abs=1e-5)
 
 
 def test_what_scored_too_low_is_told_so(talk: Memory) -> None:

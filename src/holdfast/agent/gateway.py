@@ -211,7 +211,6 @@ def _recall_item(hit: GatewayHit, place: int, min_score: float | None = None) ->
         record=hit,
         id=hit.id or f"#{place}",
         text=hit.text or "",
-        score=hit.score,
         is_relevant=raw.get("relevant") is not False if min_score is None else (hit.score or 0.0) >= min_score,
         is_memory=is_memory,
         is_assistants=role not in (None, "user"),

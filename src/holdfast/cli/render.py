@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 
 from rich.box import SIMPLE_HEAD
@@ -17,7 +18,7 @@ from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.terminal_safety import escape_controls, on_one_line
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.memory import Evidence, MemoryRecord, Trust
-from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
+from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, ScoreBasis, Way
 from holdfast.domain.transcript import Message
 
 # A pipe or file has no width to wrap at.
@@ -68,6 +69,8 @@ def show_explanation(screen: Console, explained: Explanation, asked_for: str | N
     for way in explained.ways:
         if way.approximate or way.reason:
             screen.print(Text(describe_search(way), style="dim"))
+    if explained.basis is not None:
+        screen.print(Text(_describe_basis(explained.basis), style="dim"))
     if explained.recall is not None:
         screen.print(Text(f"{explained.recall:.0%} of what an exact search finds is among these", style="dim"))
     for place, hit in enumerate(explained.hits, 1):
@@ -102,6 +105,14 @@ def describe_revision(record: Record) -> str:
         parts += [f"evidence {', '.join(link.message_id for link in record.evidence)}"] if record.evidence else []
         parts += [f"contradicts {', '.join(record.contradicts)}"] if record.contradicts else []
     return on_one_line(" · ".join([*parts, record.id]))
+
+
+def _describe_basis(basis: ScoreBasis) -> str:
+    signals = ", ".join(f"{name} {value:.2f}" for name, value in asdict(basis.signals).items())
+    return (
+        f"an answer is here with a likelihood of {basis.answer:.2f} ({signals}; {basis.calibration} of ranking"
+        f" {basis.ranking}); recall shows scores from {basis.floor:.3f}"
+    )
 
 
 def describe_search(way: Way) -> str:

@@ -25,7 +25,7 @@ LEAST_SCALE = 0.02
 # The lead of an only hit.
 _LONE_LEAD = 0.5
 # Of hits that are recalled, each has at least this share of the best score.
-LEAST_SHARE = 0.02
+LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)

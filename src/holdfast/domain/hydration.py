@@ -51,7 +51,6 @@ def _item(snippet: Snippet) -> RecallItem[Snippet]:
         record=snippet,
         id=snippet.handle.record_id,
         text=snippet.summary or snippet.text,
-        score=snippet.score,
         is_memory=snippet.role is None,
         is_assistants=snippet.role not in (None, "user"),
         speaker=snippet.sender or (snippet.scope.subject if is_own and snippet.scope is not None else None),

@@ -29,9 +29,9 @@ R = TypeVar("R")
 
 # Maximum share of the results that may come from one source (a resource, a webhook, an import).
 MAX_SOURCE_SHARE = 0.5
-# A memory says less than its message if the message has so many words more, or the memory less than this share of its
-# score; then the message is shown, unless it is long.
-_MANY_WORDS_MORE, _LEAST_SCORE_SHARE = 3, 0.5
+# A memory says less than its message if the message has so many words more, or words of the query that it lacks; then
+# the message is shown, unless it is long.
+_MANY_WORDS_MORE = 3
 _LONG_CHARS = 300
 # A record rivals a trusted memory if it has this share of its words. Two rivals are versions of one if each has so many
 # of the other's.
@@ -79,7 +79,6 @@ class RecallItem(NamedTuple, Generic[R]):
     record: R
     id: str
     text: str
-    score: float | None
     is_relevant: bool = True
     is_memory: bool = False
     is_assistants: bool = False
@@ -314,8 +313,6 @@ def _choose_for_message(
 
 def _replaces(memory: RecallItem[R], message: RecallItem[R], question: Statement | None) -> bool:
     """True if the memory says what its message does, and has the words of the question that the message has."""
-    if memory.score is not None and message.score is not None and memory.score < _LEAST_SCORE_SHARE * message.score:
-        return False
     if len(message.text) > _LONG_CHARS:
         return True
     said = read_statement(message.text, speaker=message.speaker)
@@ -404,7 +401,6 @@ def _item(hit: Hit, floor: float | None, earlier_evidence: Iterable[str]) -> Rec
         record=hit,
         id=hit.id,
         text=hit.text,
-        score=hit.score,
         is_relevant=hit.relevant if floor is None else hit.score >= floor,
         is_memory=is_memory,
         is_assistants=hit.role not in (None, "user"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, NamedTuple, Protocol, TypeAlias, overload
 
 from holdfast.domain.arguments import Rule, many, number, text_rule, whole_number
 from holdfast.domain.checks import MAX_FILTER_CHARS, MAX_QUERY_CHARS, checked_real
@@ -110,6 +110,31 @@ class ScoredCandidate:
     parts: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LazyCandidates(Sequence[ScoredCandidate]):
+    """Candidates of which only the scores are made at once; their parts are read when they are needed."""
+
+    scores: Sequence[float]
+    read: Callable[[int], ScoredCandidate]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @overload
+    def __getitem__(self, place: int) -> ScoredCandidate: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[ScoredCandidate]: ...
+    def __getitem__(self, place: int | slice) -> ScoredCandidate | list[ScoredCandidate]:
+        if isinstance(place, slice):
+            return [self.read(each) for each in range(*place.indices(len(self.scores)))]
+        return self.read(range(len(self.scores))[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, slots=True)
 class RankedCandidates:
     """Ranked candidates, best first. `target` is the record that an explanation asked about, with its rank, if it was a
@@ -120,7 +145,7 @@ class RankedCandidates:
     there are none.
     """
 
-    best: Sequence[ScoredCandidate]
+    best: LazyCandidates
     candidates: int
     understood: dict[str, str]
     target: tuple[int, ScoredCandidate] | None = None

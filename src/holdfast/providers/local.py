@@ -343,6 +343,7 @@ def _to_trace(found: Explanation) -> dict[str, Any]:
         "query": dict(found.query),
         "embedder": found.embedder,
         "candidates": found.candidates,
+        "basis": None if found.basis is None else asdict(found.basis),
         "ways": [
             {
                 name: str(value) if name == "built_at" else value

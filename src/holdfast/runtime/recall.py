@@ -71,7 +71,7 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
         ranked = prepared.core.searcher.rank(reader.index, self.scope, self.query, prepared.vector, options)
         floor = ranked.floor if self.options.min_score is None else self.options.min_score
         # Scores never rise along the ranking: the texts of those below the floor are not read.
-        relevant = sum(scored.score >= floor for scored in ranked.best)
+        relevant = sum(score >= floor for score in ranked.best.scores)
         chosen = self._select(reader, ranked, relevant, floor)
         below = {Omission.FLOOR.value: len(ranked.best) - relevant} if relevant < len(ranked.best) else {}
         return self.to_recall(chosen, prepared.core.count_tokens, nothing_reason(ranked, floor), below)
@@ -142,10 +142,10 @@ def nothing_reason(ranked: RankedCandidates, floor: float) -> str:
     """Say why nothing was recalled."""
     if not ranked.best:
         return "nothing was found: this scope holds no record that matches"
-    best = ranked.best[0].score
+    best = ranked.best.scores[0]
     if best < floor:
         return (
-            f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.2f}, below the"
-            f" floor of {floor:.2f}"
+            f"nothing bears on the query: the best of {ranked.candidates:,} candidates scores {best:.3f}, below the"
+            f" floor of {floor:.3f}"
         )
-    return f"only small talk and questions reach the floor of {floor:.2f}"
+    return f"only small talk and questions reach the floor of {floor:.3f}"

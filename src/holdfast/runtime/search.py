@@ -182,7 +182,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
         rank, scored = ranked.target
         if any(scored.number == hit.number for hit in ranked.best):
             return None
-        cutoff = ranked.best[-1].score if ranked.best else None
+        cutoff = ranked.best.scores[-1] if ranked.best else None
         min_score = self.options.min_score
         if min_score is not None and scored.score < min_score:
             reason = f"its score is below the requested minimum, {min_score}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.domain.calibration import LEADING, Calibration
-from holdfast.domain.ranking import FloatArray, IntArray
+from holdfast.domain.ranking import SCORE_DIGITS, FloatArray, IntArray
 from holdfast.domain.results import MatchSignals, ScoreBasis
 from holdfast.domain.search import Method
 from holdfast.search.calibrations import CALIBRATIONS, RANKING
@@ -33,29 +33,29 @@ def _kind(embedder: str) -> str:
 
 
 class Likelihoods:
-    """How likely candidates answer the query, from how well the leading ones match and how far others are behind."""
+    """How likely candidates answer the query, from how well the leading ones match and how far others are behind.
 
-    def __init__(self, found: Candidates, strengths: FloatArray, best: IntArray, calibration: Calibration) -> None:
-        """`best` are the first candidates of the ranking, which is that of their strengths."""
-        self._calibration, self._count, self._best = calibration, found.count, best
-        self._strengths = strengths
-        leading = best[:LEADING]
-        signals = found.match_signals(leading, self._strengths[leading]) if len(best) else MatchSignals()
+    `scores` are those of the ranking, which fall.
+    """
+
+    def __init__(self, found: Candidates, strengths: FloatArray, ranking: IntArray, calibration: Calibration) -> None:
+        """`ranking` has the first candidates by their strengths."""
+        self._calibration, self._count = calibration, found.count
+        self._strengths, self._first = strengths, ranking[:1]
+        leading = ranking[:LEADING]
+        signals = found.match_signals(leading, strengths[leading]) if len(ranking) else MatchSignals()
         self._answer = calibration.answer_likelihood(signals)
-        self._scores = self._at(best, np.arange(len(best)))
-        floor = calibration.least_relevant(float(self._scores[0])) if len(best) else calibration.floor
+        self._falling = -np.round(strengths[ranking], SCORE_DIGITS)
+        # Equals share the first of their places: the same sentence, said twice, is as likely an answer both times.
+        self.scores = self._at(ranking, np.searchsorted(self._falling, self._falling))
+        floor = calibration.least_relevant(float(self.scores[0])) if len(ranking) else calibration.floor
         self.basis = ScoreBasis(calibration.name, RANKING, self._answer, floor, signals)
 
+    def score_at(self, candidate: int, rank: int) -> float:
+        """Return the score of a candidate at this rank, from 1, which may lie behind the ranking."""
+        place = int(np.searchsorted(self._falling, -np.round(self._strengths[candidate], SCORE_DIGITS)))
+        return float(self._at(np.array([candidate]), np.array([place if place < len(self._falling) else rank - 1]))[0])
+
     def _at(self, candidates: IntArray, places: IntArray) -> FloatArray:
-        behind = np.minimum(self._strengths[candidates] - self._strengths[self._best[:1]], 0)
+        behind = np.minimum(self._strengths[candidates] - self._strengths[self._first], 0)
         return np.float32(self._answer) * self._calibration.place_likelihoods(behind, places, self._count)
-
-    def of(self, candidate: int, rank: int) -> float:
-        """Return the score of a candidate at a rank, counted from 1."""
-        if rank <= len(self._best) and self._best[rank - 1] == candidate:
-            return float(self._scores[rank - 1])
-        return float(self._at(np.array([candidate]), np.array([rank - 1]))[0])
-
-    def count_from(self, least: float | None, most: int) -> int:
-        """Count the first candidates, at most so many, that have at least this score: scores fall along the ranking."""
-        return most if least is None else min(most, int(np.count_nonzero(self._scores >= np.float32(least))))

@@ -36,7 +36,7 @@ from holdfast.domain.ranking import (
 )
 from holdfast.domain.results import Way
 from holdfast.domain.scope import Partition, Scope
-from holdfast.domain.search import Method, Order, ViewCacheUsage
+from holdfast.domain.search import LazyCandidates, Method, Order, ViewCacheUsage
 from holdfast.domain.times import to_micros
 from holdfast.ports import NearestIndex, QueryVector, RankedCandidates, ScoredCandidate, SearchOptions
 from holdfast.search.analyzer import TextAnalyzer
@@ -69,6 +69,7 @@ APPROXIMATE_FROM = 0
 _MOST_COMPARED = 250_000
 # The share of a score that is common to all candidates, besides the parts of `ranking.Part`.
 BASE = "base"
+_NO_CANDIDATES = LazyCandidates((), lambda place: ScoredCandidate(place, 0.0))
 # A row without any of these parts does not match, whatever its other parts.
 _MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW_WORDS, Part.SPEAKER, Part.DATE)]
 
@@ -183,7 +184,7 @@ class PartitionSearcher:
             described["method"] = wanted.method.value
         if not parts:
             absent = None if target is None else _why_absent(places, scope, wanted, target)
-            return RankedCandidates((), 0, described, why_absent=absent)
+            return RankedCandidates(_NO_CANDIDATES, 0, described, why_absent=absent)
         found = _merge_partitions(parts)
         absent = None
         if target is not None and target not in found.numbers:
@@ -320,32 +321,38 @@ def _rank_candidates(
     judged = (
         _score_by_similarity(found, weights) if by_meaning else _score_by_weights(found, weights, lead, wanted.method)
     )
-    matching, keys = judged.matching, judged.keys
+    keys = judged.keys
+    among = np.flatnonzero(judged.matching)
+    # A radius only removes results: it changes neither scores nor ranks, so all must be ranked.
+    most = max(wanted.top_k, LEADING) if wanted.radius is None else max(len(among), 1)
+    ranking = among[best_first(keys[among], found.numbers[among], most)]
+    strengths = judged.scores / np.float32(max(float(judged.weights.sum()), LEAST_SCALE))
+    likelihoods = Likelihoods(found, strengths, ranking, calibration)
+    kept = np.ones(len(ranking), bool)
     if wanted.radius is not None:
         within = found.embedded & (found.raw[VECTOR_AT] >= wanted.radius)
-        matching = matching & within
-    among = np.flatnonzero(matching)
-    best = among[best_first(keys[among], found.numbers[among], max(wanted.top_k, LEADING))]
-    strengths = judged.scores / np.float32(max(float(judged.weights.sum()), LEAST_SCALE))
-    likelihoods = Likelihoods(found, strengths, best, calibration)
-    best = best[: likelihoods.count_from(wanted.min_score, wanted.top_k)]
+        kept = within[ranking]
+    if wanted.min_score is not None:
+        kept = kept & (likelihoods.scores >= np.float32(wanted.min_score))
 
-    def to_scored(at: int, rank: int) -> ScoredCandidate:
+    def to_scored(at: int, score: float) -> ScoredCandidate:
         triples = zip(found.raw[:, at].tolist(), judged.even[:, at].tolist(), judged.weights.tolist(), strict=True)
         parts = {name: triple for name, triple in zip(PART_NAMES, triples, strict=True) if triple[2]}
         if judged.base is not None:
             parts[BASE] = (1.0, 1.0, judged.base)
-        return ScoredCandidate(int(found.numbers[at]), likelihoods.of(at, rank), parts)
+        return ScoredCandidate(int(found.numbers[at]), score, parts)
 
     target_place = None
     if target is not None and absent is None:
         at = int(np.flatnonzero(found.numbers == target)[0])
         rank = rank_of(at, keys, found.numbers)
-        target_place = (rank, to_scored(at, rank))
+        target_place = (rank, to_scored(at, likelihoods.score_at(at, rank)))
         if wanted.radius is not None and not within[at]:
             absent = f"its similarity is below the requested radius, {wanted.radius}"
+    best = np.flatnonzero(kept)[: wanted.top_k]
+    numbers, scores = ranking[best].tolist(), likelihoods.scores[best].tolist()
     return RankedCandidates(
-        [to_scored(at, rank) for rank, at in enumerate(best.tolist(), 1)],
+        LazyCandidates(scores, lambda place: to_scored(numbers[place], scores[place])),
         found.count,
         described,
         target_place,

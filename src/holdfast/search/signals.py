@@ -188,9 +188,9 @@ class WordCoverage:
             self.counts[:, self.column[each]] for each in (rows, self.links.previous[rows], self.links.following[rows])
         )
         window = (own + before + after) > 0
-        held = np.float32(self.owned)
+        held = np.full(len(rows), self.owned, np.float32)
         if self.speakers is not None:
-            held = held + np.float32(self.by_name) * self.speakers[rows]
+            held += np.float32(self.by_name) * self.speakers[rows]
         return (
             held + weighted_sum(self.weights, (own > 0).astype(np.float32)),
             held + weighted_sum(self.weights, window.astype(np.float32)),
