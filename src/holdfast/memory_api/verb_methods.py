@@ -563,7 +563,11 @@ class MemoryMethods(MemoryCalls):
         channel: str | None = None,
         space: str | None = None,
     ) -> MemoryRecord:
-        """Store a memory.
+        """Store a memory. The same statement again is a revision of the first, with the evidence of both.
+
+        It is the same if the words are, but for case, spacing and the full stop, and if scope, plane, source, trust,
+        validity, metadata and quarantine are. A statement with evidence and one without stay apart: the first goes when
+        its evidence is forgotten.
 
         text: A statement that can be understood on its own.
         plane: The plane that the memory belongs to.

@@ -7,7 +7,6 @@ it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +31,9 @@ from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.related import find_related, is_comparable
 from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
+
+# Every revision has links of its own, so a fact that is said every day does not add to them without end.
+_ENOUGH_EVIDENCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ class _Reconciler:
         elif decision.relation is None or target is None:
             return
         elif decision.relation is FactRelation.DUPLICATE:
+            if len(target.evidence) >= _ENOUGH_EVIDENCE:
+                return
             linked = {link.message_id for link in target.evidence}
             further = tuple(message_id for message_id in candidate.evidence if message_id not in linked)
             if further:
@@ -214,4 +218,4 @@ def _begin_at(decision: Decision, validity: Validity) -> Validity:
 
 def _words_slot(text: str) -> str:
     """The slot of a fact without another: the same words are found whatever else is known."""
-    return f"fact/{hashlib.sha256(normalize_statement(text).encode()).hexdigest()}"
+    return f"fact/{normalize_statement(text)}"

@@ -95,9 +95,9 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 class Remember(_IndexedWrite):
     """Store a memory. The same statement again is a revision of the first, with the evidence of both.
 
-    It is the same if the words are, but for case, spacing and the full stop, and so are scope, plane, source, trust,
-    validity, metadata and quarantine. A statement with evidence and one without stay apart: the first goes when its
-    evidence is forgotten.
+    It is the same if the words are, but for case, spacing and the full stop, and if scope, plane, source, trust,
+    validity, metadata and quarantine are. A statement with evidence and one without stay apart: the first goes when
+    its evidence is forgotten.
     """
 
     action: ClassVar[Action] = Action.REMEMBER
@@ -265,25 +265,29 @@ class Correct(_IndexedWrite):
 
 def _conditions_of(statement: NewRevision | MemoryRecord) -> tuple[object, ...]:
     """Return what must be equal in two statements for the second to be the first one again."""
+    validity = statement.validity
     return (
         normalize_statement(statement.text),
-        statement.plane,
+        statement.plane.value,
         statement.source,
-        statement.trust,
-        statement.status,
-        statement.validity,
+        statement.trust.value,
+        statement.status.value,
+        validity.since and validity.since.isoformat(),
+        validity.until and validity.until.isoformat(),
         sorted(statement.metadata.items()),
         bool(statement.evidence),
     )
 
 
 def _statement_slot(revision: NewRevision) -> str:
-    return f"stated/{digest_of(*_conditions_of(revision))}"
+    # The store keeps a digest of it.
+    return f"stated/{_conditions_of(revision)!r}"
 
 
 def _states_the_same(revision: NewRevision, known: MemoryRecord) -> bool:
-    """True if the memory in the slot still says this: it may have been corrected, or have ended."""
-    return _conditions_of(revision) == _conditions_of(known)
+    """True if the memory in the slot still says this, and has room for evidence; it may have been corrected."""
+    has_room = len(known.evidence) + len(revision.evidence) <= MAX_EVIDENCE
+    return has_room and _conditions_of(revision) == _conditions_of(known)
 
 
 def _restate(revision: NewRevision, known: MemoryRecord) -> NewRevision:
