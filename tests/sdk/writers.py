@@ -123,7 +123,7 @@ class Proposing:
         return "test-model"
 
     async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
-        self.shown.append([message.text for message in messages])
+        self.shown.append([*(message.text for message in messages), *(memory.text for memory in known)])
         made = [
             Proposal(text, tuple(MessageId(message_id) for message_id in evidence))
             for text, evidence in self._propose(messages)

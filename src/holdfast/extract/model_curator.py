@@ -81,7 +81,7 @@ SCHEMA: Mapping[str, object] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _Excerpt:
     """The messages and the known memories that a request shows, by number."""
 
     messages: Mapping[int, tuple[Message, str]]
@@ -132,7 +132,7 @@ class ModelCurator:
 
     async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         used = ModelCallUsage(self.name)
-        shown = _Shown(_select_newest(messages, self.max_chars), dict(enumerate(known[:MAX_KNOWN], 1)))
+        shown = _Excerpt(_select_newest(messages, self.max_chars), dict(enumerate(known[:MAX_KNOWN], 1)))
         if not shown.messages:
             return CurationResult((), used)
         problem: ModelError = ModelUnavailable(f"{self._model.url} was not called")
@@ -175,7 +175,7 @@ def _cut(text: str) -> str:
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
-def _proposals(content: str, shown: _Shown) -> tuple[tuple[Proposal, ...], int]:
+def _proposals(content: str, shown: _Excerpt) -> tuple[tuple[Proposal, ...], int]:
     """Return the usable proposals, each text once, and the number of dropped ones."""
     bare = _THOUGHT.sub("", content)
     fenced = _FENCED.match(bare)
@@ -190,7 +190,7 @@ def _proposals(content: str, shown: _Shown) -> tuple[tuple[Proposal, ...], int]:
     return tuple(found.values()), len(listed) - len(found)
 
 
-def _proposal(entry: Any, shown: _Shown) -> Proposal | None:
+def _proposal(entry: Any, shown: _Excerpt) -> Proposal | None:
     text, numbers = value_at(entry, "text"), value_at(entry, "messages")
     if not isinstance(numbers, list):
         return None

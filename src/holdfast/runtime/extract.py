@@ -75,7 +75,7 @@ class LazyCurator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
+class _PreparedFacts:
     """Proposed facts, ready to be reconciled, and what embedding them took."""
 
     author: str
@@ -105,7 +105,8 @@ async def run_extraction(
 
     def effect(transaction: Transaction) -> None:
         _reconcile_all(core, job.scope, (by_rules, by_model), transaction)
-        transaction.events.append(event)
+        if reading.used.requests or reading.unread:
+            transaction.events.append(event)
 
     return await with_costs(core, grant, (*reading.usage, *by_rules.took, *by_model.took), effect, job)
 
@@ -122,16 +123,16 @@ async def _learn_by_rules(core: Core, grant: Grant, job: Job) -> Effect:
     return await with_costs(core, grant, learned.took, partial(_reconcile_all, core, job.scope, (learned,)), job)
 
 
-async def _apply_rules(core: Core, job: Job, messages: Sequence[Message]) -> _Learned:
+async def _apply_rules(core: Core, job: Job, messages: Sequence[Message]) -> _PreparedFacts:
     candidates = await core.extractor.extract(messages, job.scope.subject)
     return await _prepare(core, job, f"extractor:{core.extractor.name}", candidates)
 
 
-async def _prepare(core: Core, job: Job, author: str, candidates: Sequence[Candidate]) -> _Learned:
-    return _Learned(author, *await prepare_proposals(core, lasting_scope(job.scope), candidates))
+async def _prepare(core: Core, job: Job, author: str, candidates: Sequence[Candidate]) -> _PreparedFacts:
+    return _PreparedFacts(author, *await prepare_proposals(core, lasting_scope(job.scope), candidates))
 
 
-def _reconcile_all(core: Core, scope: Scope, learned: Sequence[_Learned], transaction: Transaction) -> None:
+def _reconcile_all(core: Core, scope: Scope, learned: Sequence[_PreparedFacts], transaction: Transaction) -> None:
     for each in learned:
         reconcile_proposals(core, transaction, lasting_scope(scope), each.proposed, each.author)
 

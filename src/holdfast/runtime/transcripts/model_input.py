@@ -12,7 +12,7 @@ from typing import NamedTuple
 from holdfast.domain.candidates import can_accept, may_learn_from
 from holdfast.domain.contract import BillingType, Usage
 from holdfast.domain.jobs import Job
-from holdfast.domain.memory import MemoryRecord, Plane
+from holdfast.domain.memory import MemoryRecord, Plane, Status
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import Authority
@@ -35,7 +35,7 @@ def select_visible(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> 
     evidence = EvidenceResolver(reader, scope)
     visible = []
     for message in map(evidence.message, message_ids):
-        if message is None or message.plane is not None or message.role is Role.TOOL:
+        if message is None or not _is_open(message):
             continue
         cited = evidence.cite(message)
         if isinstance(cited, CitedMessage) and may_learn_from(cited.ground):
@@ -44,17 +44,18 @@ def select_visible(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> 
 
 
 def select_visible_memories(reader: Reader, memories: Sequence[MemoryRecord]) -> list[MemoryRecord]:
-    """Return the memories a model may see: those that rest on no message that it may not see."""
+    """Return the memories a model may see: none that rests on a message that it may not see."""
     links = reader.records.links([memory.id for memory in memories])
     evidence = {memory.id: links.get((memory.id, memory.revision), ()) for memory in memories}
     readable = reader.records.messages([each for found in evidence.values() for each in found])
-    hidden = {
-        message_id
-        for found in evidence.values()
-        for message_id in found
-        if (message := readable.get(message_id)) is None or message.plane is not None or message.role is Role.TOOL
-    }
-    return [memory for memory in memories if hidden.isdisjoint(evidence[memory.id])]
+    visible = {message.id for message in readable.values() if _is_open(message)}
+    return [memory for memory in memories if visible.issuperset(evidence[memory.id])]
+
+
+def _is_open(message: Message) -> bool:
+    """True if the message is active, on no private plane, and not the output of a tool."""
+    active = message.status is Status.ACCEPTED and message.superseded_at is None
+    return active and message.plane is None and message.role is not Role.TOOL
 
 
 def model_usage(curator: Curator | None, job: Job, used: ModelCallUsage | None) -> tuple[Usage, ...]:
