@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from small_model import MAX_TOKENS, NAME
 
@@ -27,7 +28,8 @@ from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.writing import WritingOperations
 from holdfast.settings import Settings
 
-PATIENCE_SECONDS = 600.0  # on a busy machine
+# It talks without end, and slowly on a busy machine.
+LIMITS: Any = {"max_tokens": MAX_TOKENS, "timeout_seconds": 600.0}
 SAID = ("My name is Ana and I live in Porto.", "My dog is called Rex.")
 
 
@@ -45,7 +47,7 @@ def test_a_real_model_answers_within_the_schema_and_tells_what_it_took(small_mod
     ]  # fmt: skip
 
     async def ask() -> None:
-        curator = chat_curator(NAME, base_url=small_model_url, attempts=1, timeout_seconds=PATIENCE_SECONDS)
+        curator = chat_curator(NAME, base_url=small_model_url, attempts=1, **LIMITS)
         made = await curator.curate(messages)
         await curator.close()
         assert made.usage.requests == 1
@@ -61,9 +63,7 @@ def test_whatever_a_real_model_proposes_is_governed(small_model_url: str, tmp_pa
     governance = Governance(MemoryIdentity(subject_id="ana"), profile, catalogue(profile, Circumstances(model=True)))
 
     async def whole() -> None:
-        curator = chat_curator(
-            NAME, base_url=small_model_url, attempts=2, first_wait_seconds=0.01, timeout_seconds=PATIENCE_SECONDS
-        )
+        curator = chat_curator(NAME, base_url=small_model_url, attempts=2, first_wait_seconds=0.01, **LIMITS)
         engine = await open_engine(
             str(tmp_path / "memory.db"), Settings(), embedder="fake", curator=curator, work=False
         )
@@ -89,7 +89,7 @@ def test_what_a_real_model_reads_of_a_flushed_conversation_is_learned_or_told(
     """It judges badly. Whatever it answers, memories rest on messages, or the job says what failed."""
 
     async def whole() -> None:
-        curator = chat_curator(NAME, base_url=small_model_url, attempts=1, timeout_seconds=PATIENCE_SECONDS)
+        curator = chat_curator(NAME, base_url=small_model_url, attempts=1, **LIMITS)
         engine = await open_engine(
             str(tmp_path / "memory.db"), Settings(), embedder="fake", curator=curator, work=False
         )

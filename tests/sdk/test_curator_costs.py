@@ -11,6 +11,7 @@ import pytest
 from writers import CHAT, Host, Proposing, hosting, repeating
 
 from completions import chat_curator
+from holdfast import AsyncMemory
 from holdfast.control.costs import ListCostEvents, SetPrice, SummarizeCosts
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.contract import AttributionMode, BillingType
@@ -135,3 +136,19 @@ def test_a_model_is_paid_at_its_endpoints_host(url: str, provider: str) -> None:
     curator = chat_curator("small", base_url=url)
     assert curator.provider == provider
     asyncio.run(curator.close())
+
+
+@pytest.mark.parametrize(("model", "tokens"), [(Proposing(repeating), 100), (Failing(repeating), 500)])
+def test_a_flush_pays_for_its_model_whatever_comes_of_it(location: str, model: Proposing, tokens: int) -> None:
+    async def whole() -> None:
+        async with hosting(location, curator=model) as host:
+            memory = AsyncMemory(host.engine)
+            await spoken(host, "I live in Porto.", "t1")
+            for _ in range(2):  # sealed once, asked about once
+                await memory.flush(subject="ana", conversation="chat")
+                await memory.drain()
+            (event,) = await ledger(host, Scope(space="default"))
+            assert (event.usage.input_tokens, event.usage.model, event.scope.subject) == (tokens, "test-model", "ana")
+            assert event.usage.details["job"] in {job.id for job in await memory.jobs()}
+
+    asyncio.run(whole())

@@ -44,6 +44,7 @@ from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
 from holdfast.ports import CurationResult
 from holdfast.sdk import MemoryRuntime
+from holdfast.settings import Settings
 from probes import SteppingClock
 from serving import answering, http
 
@@ -592,3 +593,18 @@ def test_the_log_of_events_is_kept_within_the_budget_of_the_profile(tmp_path: Pa
         assert len(await host.events()) == 256
 
     play(str(tmp_path / "memory.db"), scene, profile="esp-embedded-sdk")
+
+
+@pytest.mark.parametrize(
+    ("verbs", "reason"), [("flush", "no_model_configured"), ("none", "no_model_configured"), ("maintain", "maintained")]
+)
+def test_a_model_maintains_only_if_the_setting_names_it(verbs: str, reason: str) -> None:
+    with answering(completion(memories())) as (url, asked):
+        building = (
+            MemoryRuntime.builder().store(":memory:").identity(subject_id="ana").settings(Settings(model_verbs=verbs))
+        )
+        with building.model("small", url=url).embedder("fake").without_worker().open() as runtime:
+            turn = TranscriptTurnInput("t1", (TurnMessage("I live in Porto."),), CHAT)
+            runtime.commit_transcript(MemoryTranscriptCommitRequest(turn))
+            assert runtime.maintain().reason == reason
+        assert bool(asked) is (reason == "maintained")

@@ -28,11 +28,18 @@ class ChatCompletions:
     """Implements `ports.PromptModel`. Without a key, none is sent."""
 
     def __init__(
-        self, model: str, *, base_url: str, api_key: Secret | None = None, timeout_seconds: float = 120.0
+        self,
+        model: str,
+        *,
+        base_url: str,
+        api_key: Secret | None = None,
+        timeout_seconds: float = 120.0,
+        max_tokens: int = MAX_TOKENS,
     ) -> None:
         self.name, url = validate_model(model, base_url)
         self.url = f"{url}/chat/completions"
         self._timeout_seconds = timeout_seconds
+        self._max_tokens = max_tokens
         self._way = 0
         headers = {"Authorization": f"Bearer {api_key.revealed()}"} if api_key else {}
         self._client = httpx2.AsyncClient(timeout=timeout_seconds, headers=headers)
@@ -52,7 +59,7 @@ class ChatCompletions:
         await self._client.aclose()
 
     async def answer(self, instructions: str, content: str, schema: Mapping[str, object]) -> ModelAnswer:
-        ways = _ways(schema)
+        ways = _ways(schema, self._max_tokens)
         status, body = await self._post(instructions, content, ways)
         while status in _REFUSED and self._way + 1 < len(ways):
             self._way += 1
@@ -84,11 +91,11 @@ class ChatCompletions:
         raise ModelUnavailable(f"{self.url} cannot be reached or read ({failure}); try again later")
 
 
-def _ways(schema: Mapping[str, object]) -> tuple[Mapping[str, Any], ...]:
+def _ways(schema: Mapping[str, object], max_tokens: int) -> tuple[Mapping[str, Any], ...]:
     """Request options, in order. Models differ in what they accept: after a refusal, fewer options are sent."""
     bound = {"type": "json_schema", "json_schema": {"name": "memories", "strict": True, "schema": schema}}
     return (
-        {"response_format": bound, "temperature": 0, "max_tokens": MAX_TOKENS},
+        {"response_format": bound, "temperature": 0, "max_tokens": max_tokens},
         {"response_format": bound},
         {},
     )

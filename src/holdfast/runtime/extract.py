@@ -105,7 +105,8 @@ async def run_extraction(
 
     def effect(transaction: Transaction) -> None:
         _reconcile_all(core, job.scope, (by_rules, by_model), transaction)
-        transaction.events.append(event)
+        if reading.used.requests or reading.unread:
+            transaction.events.append(event)
 
     return await with_costs(core, grant, (*reading.usage, *by_rules.took, *by_model.took), effect, job)
 

@@ -7,7 +7,6 @@ it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -227,4 +226,4 @@ def _begin_at(decision: Decision, validity: Validity) -> Validity:
 
 def _words_slot(text: str) -> str:
     """The slot of a fact without another: the same words are found whatever else is known."""
-    return f"fact/{hashlib.sha256(normalize_statement(text).encode()).hexdigest()}"
+    return f"fact/{normalize_statement(text)}"

@@ -278,20 +278,23 @@ class Correct(_IndexedWrite):
 
 def _conditions_of(statement: NewRevision | MemoryRecord) -> tuple[object, ...]:
     """Return what must be equal in two statements for the second to be the first one again."""
+    validity = statement.validity
     return (
         normalize_statement(statement.text),
-        statement.plane,
+        statement.plane.value,
         statement.source,
-        statement.trust,
-        statement.status,
-        statement.validity,
+        statement.trust.value,
+        statement.status.value,
+        validity.since and validity.since.isoformat(),
+        validity.until and validity.until.isoformat(),
         sorted(statement.metadata.items()),
         bool(statement.evidence),
     )
 
 
 def _statement_slot(revision: NewRevision) -> str:
-    return f"stated/{digest_of(*_conditions_of(revision))}"
+    # The store keeps a digest of it.
+    return f"stated/{_conditions_of(revision)!r}"
 
 
 def _states_the_same(revision: NewRevision, known: MemoryRecord) -> bool:
