@@ -1,11 +1,24 @@
-"""Answers of a model behind an OpenAI-compatible endpoint, as HTTP bytes."""
+"""A model behind an OpenAI-compatible endpoint: the curator that asks it, and its answers as HTTP bytes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from holdfast.extract.chat_completions import MAX_TOKENS, ChatCompletions
+from holdfast.extract.model_curator import ModelCurator
 from serving import http
+
+
+def chat_curator(
+    model: str, *, base_url: str, timeout_seconds: float = 120.0, max_tokens: int = MAX_TOKENS, **options: Any
+) -> ModelCurator:
+    """A curator that asks a model behind an OpenAI-compatible endpoint, perhaps with an `api_key`."""
+    key = options.pop("api_key", None)
+    asked = ChatCompletions(
+        model, base_url=base_url, api_key=key, timeout_seconds=timeout_seconds, max_tokens=max_tokens
+    )
+    return ModelCurator(asked, **options)
 
 
 def completion(content: Any, **more: Any) -> bytes:

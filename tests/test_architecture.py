@@ -65,7 +65,7 @@ ALLOWED: dict[str, set[str]] = {
         "wire",
         "settings",
     },
-    "agent": {*CORE, "app", "client", "settings"},
+    "agent": {*CORE, "ports", "app", "client", "settings"},
     "cli": {
         *CORE,
         "agent",

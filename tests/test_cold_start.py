@@ -22,6 +22,7 @@ import holdfast
 from holdfast.cli.agent import Agent
 from holdfast.cli.lazy import CommandEntry
 from holdfast.cli.program import Program, app
+from serving import answering, http
 
 # Packages that a memory in a file does not need, and their dependencies.
 HEAVY = frozenset(
@@ -91,6 +92,18 @@ def test_a_memory_in_a_file_is_used_without_anything_that_it_has_no_use_for(tmp_
 def test_what_learns_from_words_is_loaded_with_the_first_of_them(tmp_path: Path) -> None:
     flushed = USED + "    memory.flush(subject='ana')\n    memory.drain()\n"
     assert "holdfast.extract.rule_extractor" in loaded_by(flushed, str(tmp_path / "memory.db"), embedder="fake")
+
+
+def test_a_models_client_is_loaded_when_it_is_asked(tmp_path: Path) -> None:
+    with answering(http(401)) as (url, asked):
+        named = f"import os\nos.environ |= dict(HOLDFAST_MODEL='anthropic:claude', HOLDFAST_MODEL_URL={url!r})\n"
+        assert of(HEAVY, loaded_by(named + USED, str(tmp_path / "memory.db"), embedder="fake")) == set()
+        assert not asked
+        flushed = "    memory.flush(subject='ana')\n    memory.drain()\n"
+        loaded = loaded_by(named + USED + flushed, str(tmp_path / "memory.db"), embedder="fake")
+    assert asked
+    assert "anthropic" in loaded
+    assert not of(frozenset({"openai"}), loaded)
 
 
 def test_whoever_opens_a_memory_behind_a_server_loads_no_engine() -> None:

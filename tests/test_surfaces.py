@@ -32,6 +32,7 @@ COMMANDS = {
     "add": "add", "flush": "store flush", "search": "search", "recall": "recall", "explain": "explain",
     "forget": "forget", "add_resource": "resource add", "resources": "resource list",
     "delete_resource": "resource delete",
+    "history": "history", "revert": "revert",
     "create_user": "credential create", "rotate_user": "credential rotate", "revoke_user": "credential revoke",
     "users": "credential list", "jobs": "store jobs", "stats": "store stats", "verify": "store verify",
     "rebuild": "store rebuild",
@@ -50,7 +51,8 @@ ROUTES = {
     "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories",
     "get": "get /memories/{record_id}",
     "history": "get /memories/{record_id}/history", "correct": "patch /memories/{record_id}",
-    "forget": "post /memories/forget", "resources": "get /resources", "resource": "get /resources/{resource_id}",
+    "revert": "post /memories/{record_id}/revert", "forget": "post /memories/forget",
+    "resources": "get /resources", "resource": "get /resources/{resource_id}",
     "delete_resource": "delete /resources/{resource_id}", "users": "get /users",
     "revoke_user": "delete /users/{user_id}",
 }  # fmt: skip

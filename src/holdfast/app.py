@@ -24,22 +24,26 @@ from holdfast.domain.bindings import Binding
 from holdfast.domain.ids import BindingId
 from holdfast.domain.jobs import Job, JobKind
 from holdfast.domain.location import is_valid_server_url, redact_location
+from holdfast.domain.model_endpoint import ModelEndpoint, ModelProtocol, choose_endpoint
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, StoreExamination
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.tokens import Tokenizer, token_counter
 from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreUnusable
-from holdfast.ports import Clock, Curator, Embedder, Extractor, IdGenerator, Store, Transaction
+from holdfast.ports import Clock, Curator, Embedder, Extractor, IdGenerator, PromptModel, Store, Transaction
 from holdfast.ports.observer import MetricsObserver
 from holdfast.ports.provider import Providers
 from holdfast.private_files import WideFile, find_wide_files, restrict
 from holdfast.providers.registry import ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
+from holdfast.runtime.attempts import Effect, Failure
 from holdfast.runtime.engine import Engine, Route, SystemClock, TimeOrderedIds
-from holdfast.runtime.extract import LazyExtractor
+from holdfast.runtime.extract import LazyCurator, LazyExtractor
 from holdfast.runtime.gate import Core
-from holdfast.runtime.worker import INDEXED_BY, Effect, Failure, Handler, queue_upkeep
+from holdfast.runtime.model_verbs import FLUSH, MAINTAIN, read_model_verbs
+from holdfast.runtime.requests import FlushModel
+from holdfast.runtime.worker import INDEXED_BY, Handler, queue_upkeep
 from holdfast.runtime.worker_pool import WorkerPool
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.search.embedders.unnamed import UnnamedEmbedder
@@ -70,6 +74,7 @@ __all__ = [
     "open_engine",
     "open_sessions",
     "repair_store",
+    "store_model_verbs",
 ]
 
 # Jobs that need an embedder, or work on its vectors.
@@ -121,15 +126,15 @@ async def open_engine(
         drain=drain,
         approximate_from=settings.approximate_from,
         allow_confusable_ids=settings.allow_confusable_ids,
-        curator=curator,
+        curator=curator if settings.asked_verbs is None or MAINTAIN in settings.asked_verbs else None,
         providers=installed,
         outsiders=IsolatedProviderRunner(installed),
         subscribers=HookRegistry(),
         watcher=watcher,
         count_tokens=token_counter(tokenizer, chosen),
     )
+    core = await _bring_up_to_date(core, settings, curator)
     crew = _make_worker_pool(core, settings, jobs, kinds)
-    await _update_indexes(core)
     # A custom clock or id generator may not be thread-safe.
     sync_safe = clock is None and new_ids is None and all(getattr(part, "sync_safe", False) for part in (store, chosen))
     engine = Engine(core, crew, _newest_schema, sync_safe=sync_safe, route=_load_router() if routed else None)
@@ -149,10 +154,11 @@ def _make_worker_pool(core: Core, settings: Settings, jobs: int, kinds: frozense
     return WorkerPool(core, handlers, jobs=jobs, lease=timedelta(seconds=settings.job_lease_seconds), kinds=kinds)
 
 
-async def _update_indexes(core: Core) -> None:
-    """Queue re-embedding if it is needed. Close the store if that fails."""
+async def _bring_up_to_date(core: Core, settings: Settings, curator: Curator | None) -> Core:
+    """Queue upkeep if it is needed, and choose the model of `flush`. Close the store if that fails."""
     try:
         await queue_upkeep(core)
+        return replace(core, flush_model=await _choose_flush_model(core.store, settings, curator))
     except BaseException:
         await core.store.close()
         raise
@@ -370,20 +376,58 @@ def make_curator(
     *,
     max_chars: int | None = None,
 ) -> Curator | None:
-    """Return the model that maintains memory: the given one, else the one in the settings, else None.
+    """Return the model that learns from conversations: the given one, else the one in the settings, else None.
 
-    `max_chars` limits how much of a turn it is shown.
+    `max_chars` limits how much of a conversation one request shows.
     """
     name = model or settings.model
-    if not name:
+    if not name or settings.asked_verbs == frozenset():
         return None
     # Imported here because it loads the HTTP client.
     from holdfast.extract.model_curator import DEFAULT_MAX_CHARS, ModelCurator
 
-    # The key in the settings must only be sent to the URL in the settings.
-    if key is None and url is None and settings.model_key is not None:
+    endpoint = choose_endpoint(name, url or settings.named_model_url)
+    if key is None and url is None and settings.model_key is not None and _takes_key(endpoint, settings):
         key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
-    return ModelCurator(name, base_url=url or settings.model_url, api_key=key, max_chars=max_chars or DEFAULT_MAX_CHARS)
+    return ModelCurator(_make_prompt_model(endpoint, key), max_chars=max_chars or DEFAULT_MAX_CHARS)
+
+
+def _takes_key(endpoint: ModelEndpoint, settings: Settings) -> bool:
+    """True if the key in the settings may be sent there: only to the URL in the settings, else to their model's own."""
+    if (url := settings.named_model_url) is not None:
+        return endpoint.url == url
+    needs_key = endpoint.protocol is not ModelProtocol.OLLAMA
+    return needs_key and endpoint.url == choose_endpoint(settings.model, None).url
+
+
+def _make_prompt_model(endpoint: ModelEndpoint, key: Secret | None) -> PromptModel:
+    if endpoint.protocol is ModelProtocol.ANTHROPIC:
+        from holdfast.agent.providers.prompted import prompt_anthropic
+
+        return prompt_anthropic(endpoint.model, endpoint.url, key)
+    from holdfast.extract.chat_completions import ChatCompletions
+
+    return ChatCompletions(endpoint.model, base_url=endpoint.url, api_key=key)
+
+
+async def _choose_flush_model(store: Store, settings: Settings, curator: Curator | None) -> FlushModel | None:
+    """Return the model that `flush` asks: the one of `maintain`, else the one in the settings; None if it asks none."""
+    if curator is None and not settings.model:
+        return None
+    verbs = await read_model_verbs(store) if settings.asked_verbs is None else settings.asked_verbs
+    if FLUSH not in verbs:
+        return None
+    chosen = curator or LazyCurator(settings.model, lambda: make_curator(settings))
+    return FlushModel(chosen, settings.model_messages, settings.model_seconds)
+
+
+async def store_model_verbs(location: str, settings: Settings) -> frozenset[str]:
+    """Return the verbs for which a model is asked in this store if no setting names them."""
+    store = await asyncio.to_thread(_open_store, location, settings)
+    try:
+        return await read_model_verbs(store)
+    finally:
+        await store.close()
 
 
 def _make_registry(settings: Settings) -> ProviderRegistry:

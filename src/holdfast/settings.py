@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from holdfast.errors import ConfigurationError
 
 S = TypeVar("S", bound=BaseSettings)
+# The verbs that can ask a model.
+MODEL_VERBS = frozenset({"maintain", "flush"})
 
 
 class Settings(BaseSettings):
@@ -44,12 +47,31 @@ class Settings(BaseSettings):
     )
     embedder_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
     model: str = Field(
-        default="", description="The model that maintains memory, by its name at the endpoint; empty for none."
+        default="",
+        description="The model that learns from conversations: anthropic:<name>, ollama:<name>, openai:<name>, or a"
+        " name at an OpenAI-compatible endpoint; empty for none.",
     )
     model_url: str = Field(
-        default="https://api.openai.com/v1", description="The OpenAI-compatible endpoint of that model."
+        default="https://api.openai.com/v1",
+        description="The endpoint of that model; if not set, that of Anthropic, or of Ollama on this machine.",
     )
     model_key: SecretStr | None = Field(default=None, description="The key for that endpoint, if it needs one.")
+    model_verbs: str | None = Field(
+        default=None,
+        description="The verbs for which the model is asked: maintain, flush, both, or none. If not set, both; for a"
+        " store that an older version created, maintain.",
+    )
+    model_messages: int = Field(
+        default=2_000,
+        ge=1,
+        description="The newest messages of a conversation that flush shows to the model; rules learn from older ones.",
+    )
+    model_seconds: float = Field(
+        default=300.0,
+        gt=0,
+        le=86_400,
+        description="The time after which a job of flush asks the model no further; rules learn from the rest.",
+    )
     busy_seconds: float = Field(
         default=15.0,
         gt=0,
@@ -146,6 +168,27 @@ class Settings(BaseSettings):
         description="The agent's folder of config, memories, sessions and skills; by default in its workspace.",
     )
     config_path: Path | None = Field(default=None, description="The path of the agent's config file.")
+
+    @field_validator("model_verbs")
+    @classmethod
+    def _check_verbs(cls, value: str | None) -> str | None:
+        """Refuse an empty value too: it could mean none, or not set."""
+        names = () if value is None else tuple(name.strip() for name in value.split(","))
+        if value is not None and names != ("none",) and not set(names) <= MODEL_VERBS:
+            raise PydanticCustomError("verbs", "name maintain, flush, both with a comma, or none")
+        return value
+
+    @property
+    def named_model_url(self) -> str | None:
+        """The endpoint that was named; None for the model's own."""
+        return self.model_url if "model_url" in self.model_fields_set else None
+
+    @property
+    def asked_verbs(self) -> frozenset[str] | None:
+        """The verbs that `model_verbs` names; None if it is not set."""
+        if self.model_verbs is None:
+            return None
+        return MODEL_VERBS & {name.strip() for name in self.model_verbs.split(",")}
 
     @field_validator("home", "config_path", mode="before")
     @classmethod

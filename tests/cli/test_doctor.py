@@ -112,3 +112,46 @@ def test_it_says_that_documents_are_read_without_confinement(ana: Holdfast, monk
     monkeypatch.setattr(app, "available_barriers", lambda: Barrier.NONE)
     monkeypatch.setenv("HOLDFAST_UNCONFINED_DOCUMENTS", "true")
     assert "HOLDFAST_UNCONFINED_DOCUMENTS allows it" in ana("doctor").out
+
+
+def model_check(ran_json: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    (found,) = [check for check in ran_json["checks"] if check["name"] == "model"]
+    return found
+
+
+def test_the_verbs_that_send_texts_to_a_model_are_named(
+    ana: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert model_check(ana("doctor", "--json").json)["detail"] == "none: `flush` learns by rules"
+    monkeypatch.setenv("HOLDFAST_MODEL", "ollama:qwen3:4b")
+    both = model_check(ana("doctor", "--json").json)
+    assert (both["health"], both["advice"]) == ("ok", "")
+    assert "http://127.0.0.1:11434/v1 is asked by `flush` and `maintain`" in both["detail"]
+    # A store from before `flush` asked a model.
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'model_verbs'")
+    connection.close()
+    old = model_check(ana("doctor", "--json").json)
+    assert old["health"] == "ok"
+    assert "asked by `maintain` alone" in old["detail"]
+    assert old["advice"].startswith("HOLDFAST_MODEL_VERBS=maintain,flush lets `flush` ask it")
+    assert "→ HOLDFAST_MODEL_VERBS=maintain,flush" in ana("doctor").out
+    monkeypatch.setenv("HOLDFAST_MODEL_VERBS", "maintain,flush")
+    assert "asked by `flush` and `maintain`" in model_check(ana("doctor", "--json").json)["detail"]
+    monkeypatch.setenv("HOLDFAST_MODEL_VERBS", "none")
+    assert "asked by no verb" in model_check(ana("doctor", "--json").json)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HOLDFAST_MODEL_URL", "http://u:sk-very-secret@127.0.0.1/v1"), ("HOLDFAST_MODEL_URL", "ftp://x")],
+)
+def test_a_model_that_cannot_be_asked_fails(
+    ana: Holdfast, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv("HOLDFAST_MODEL", "small")
+    monkeypatch.setenv(name, value)
+    ran = ana("doctor", "--json")
+    assert ran.code == 1
+    assert model_check(ran.json)["health"] == "fail"
+    assert "sk-very-secret" not in ran.out

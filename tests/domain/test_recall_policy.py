@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from holdfast.domain.memory import Trust
 from holdfast.domain.recall_policy import (
+    OWN_WORDS_RANK,
+    TRUSTED_RANK,
     Omission,
     RecallItem,
     Selection,
@@ -108,11 +110,16 @@ def test_a_shown_memorys_messages_are_not_shown(found: list[RecallItem[int]], li
 @settings(max_examples=300)
 @given(items())
 def test_records_that_share_nothing_stand_in_the_order_of_relevance(found: list[RecallItem[int]]) -> None:
-    """A record may stand higher only in the place of one that it replaces."""
+    """A record may stand higher only in the place of one that it replaces, or before one that is believed less."""
     chosen = select(found, len(found) or 1, max_source_share=1)
     replaced = {record for record, why in chosen.left_out if why is not Omission.FLOOR}
     for earlier, later in zip(chosen.records, chosen.records[1:], strict=False):
-        assert earlier < later or any(number < earlier for number in replaced)
+        is_trusted = any(
+            each.rank == TRUSTED_RANK and (each is found[earlier] or found[earlier].id in each.evidence)
+            for each in found
+        )
+        goes_first = is_trusted and found[later].rank < OWN_WORDS_RANK
+        assert earlier < later or goes_first or any(number < earlier for number in replaced)
 
 
 @given(items(), st.integers(1, 9))
@@ -189,11 +196,43 @@ def test_two_messages_of_a_memory_are_judged_each_alone() -> None:
 
 def test_belief_ranks_memories_then_users_then_documents_then_assistants() -> None:
     ranks = [
-        belief_rank(None, Trust.STATED, from_source=False), belief_rank("user", None, from_source=False),
-        belief_rank("user", None, from_source=True), belief_rank("assistant", None, from_source=False),
+        belief_rank(None, Trust.STATED, source=None), belief_rank("user", None, source=None),
+        belief_rank("user", None, source="mail"), belief_rank("assistant", None, source=None),
     ]  # fmt: skip
+    assert belief_rank("user", None, sender="Ben", source=None, subject="ana") == ranks[2]
+    assert belief_rank("user", None, sender="Ana", source=None, subject="ana") == ranks[1]
     assert ranks == sorted(ranks, reverse=True)
     assert len(set(ranks)) == 4
+
+
+# --- rivals -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trusted_memory_stands_before_what_resembles_it_and_is_believed_less() -> None:
+    lie = item(0, "Ana's dentist is Dr Krause.", source="mail", rank=1)
+    other = item(1, "The bakery opens at 7.", rank=2)
+    truth = item(2, "Ana's dentist is Dr Ito.", is_memory=True, rank=3)
+    assert select([lie, other, truth]).records == [2, 0, 1]
+
+
+def test_versions_of_a_rival_take_one_place_and_none_of_other_records() -> None:
+    truth = item(0, "Ana's dentist is Dr Ito.", is_memory=True, rank=3)
+    lies = [item(at, f"Ana's dentist is Dr Krause, says directory {at}.", rank=1) for at in range(1, 7)]
+    chosen = select([truth, *lies, item(7, "The dentist is near the station.", rank=2)], 3)
+    assert chosen.records == [0, 1, 7]
+    assert chosen.omission_counts[Omission.RIVAL] == 5
+
+
+def test_a_message_stands_for_the_trusted_memory_that_was_learned_from_it() -> None:
+    lie = item(0, "Ana works at Fenwick.", is_memory=True, rank=1)
+    said = item(1, "I work at Zalando, in the office by the river, with Noor and Jo.", rank=2, speaker="ana")
+    truth = item(2, "Ana works at Zalando.", is_memory=True, rank=3, evidence=frozenset({"r1"}), speaker="ana")
+    assert select([lie, said, truth]).records == [1, 0]
+
+
+def test_documents_about_the_same_thing_keep_their_places_without_a_trusted_memory() -> None:
+    pages = [item(at, f"Step {at}: press the button of the dentist's chair.", rank=1) for at in range(4)]
+    assert select(pages).records == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("floor", [-0.01, 1.01, float("nan"), float("inf"), "0.5", True])

@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 
-from completions import completion, memories
+from completions import chat_curator, completion, memories
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.transcript import Message, Role
 from holdfast.errors import ModelMisconfigured, ModelUnavailable
+from holdfast.extract.chat_completions import MAX_ANSWER_BYTES
 from holdfast.extract.model_curator import (
     INSTRUCTIONS,
-    MAX_ANSWER_BYTES,
     MAX_MEMORY_CHARS,
     MAX_PROPOSALS,
-    ModelCurator,
 )
 from holdfast.ports import CurationResult, ModelCallUsage, Proposal
 from serving import HANG, HANG_UP, answering, http, is_our_frame, whole_chain
@@ -66,7 +65,7 @@ def curated(*replies: bytes, messages: Sequence[Message] = SAID, **options: Any)
 
 async def _curated(url: str, messages: Sequence[Message], options: dict[str, Any]) -> CurationResult:
     given = {"first_wait_seconds": 0.001, "timeout_seconds": 5.0, **options}
-    curator = ModelCurator("small", base_url=f"{url}/v1", api_key=Secret(KEY), **given)
+    curator = chat_curator("small", base_url=f"{url}/v1", api_key=Secret(KEY), **given)
     made = await curator.curate(messages)
     await curator.close()
     if made.failure is not None:
@@ -96,10 +95,13 @@ def test_a_model_is_given_the_messages_as_data_and_bound_to_a_schema() -> None:
     body = body_of(request)
     system, user = body["messages"]
     assert system == {"role": "system", "content": INSTRUCTIONS}
-    assert json.loads(user["content"]) == [
-        {"message": 1, "role": "user", "text": "I live in Porto."},
-        {"message": 2, "role": "user", "text": hostile},
-    ]
+    assert json.loads(user["content"]) == {
+        "known": [],
+        "messages": [
+            {"message": 1, "date": "2026-03-01", "role": "user", "text": "I live in Porto."},
+            {"message": 2, "date": "2026-03-01", "role": "user", "text": hostile},
+        ],
+    }
     assert body["response_format"]["json_schema"]["strict"] is True
     assert body["temperature"] == 0
     assert "msg_1" not in request.decode(), "our own ids are nobody's business"
@@ -237,7 +239,7 @@ def test_a_server_that_refuses_what_is_asked_besides_is_asked_for_less() -> None
 
 def test_what_a_server_takes_is_remembered() -> None:
     async def twice(url: str) -> None:
-        curator = ModelCurator("small", base_url=url)
+        curator = chat_curator("small", base_url=url)
         for _ in range(2):
             assert (await curator.curate(SAID)).proposals
         await curator.close()
@@ -259,11 +261,11 @@ def test_usage_that_cannot_be_believed_counts_as_none(usage: Any) -> None:
 def test_only_the_newest_messages_that_fit_are_shown() -> None:
     messages = said("a" * 50, "b" * 30, "c" * 40)
     made, (request,) = curated(completion(memories({"text": "c", "messages": [2]})), messages=messages, max_chars=70)
-    shown = json.loads(body_of(request)["messages"][1]["content"])
+    shown = json.loads(body_of(request)["messages"][1]["content"])["messages"]
     assert [(each["message"], each["text"][0]) for each in shown] == [(1, "b"), (2, "c")]
     assert made.proposals[0].evidence == (MessageId("msg_3"),)
     _, (request,) = curated(GOOD, messages=messages, max_chars=10)
-    (only,) = json.loads(body_of(request)["messages"][1]["content"])
+    (only,) = json.loads(body_of(request)["messages"][1]["content"])["messages"]
     assert only["text"] == "c" * 10 + "… (cut)"
 
 
@@ -283,12 +285,12 @@ def test_nobody_is_asked_about_nothing() -> None:
 )
 def test_a_model_that_cannot_be_asked_is_refused_when_it_is_named(model: str, url: str) -> None:
     with pytest.raises(ModelMisconfigured, match="HOLDFAST_MODEL") as caught:
-        ModelCurator(model, base_url=url)
+        chat_curator(model, base_url=url)
     assert KEY not in str(caught.value)
 
 
 def test_a_curator_shows_no_key_and_is_not_pickled() -> None:
-    curator = ModelCurator("small", base_url="http://127.0.0.1:1/v1", api_key=Secret(KEY))
+    curator = chat_curator("small", base_url="http://127.0.0.1:1/v1", api_key=Secret(KEY))
     assert KEY not in repr(curator)
     assert curator.name == "small"
     with pytest.raises(TypeError):
@@ -298,7 +300,7 @@ def test_a_curator_shows_no_key_and_is_not_pickled() -> None:
 
 def test_what_a_model_took_before_it_failed_is_told_with_the_failure() -> None:
     async def ask(url: str) -> CurationResult:
-        curator = ModelCurator("small", base_url=url, first_wait_seconds=0.001)
+        curator = chat_curator("small", base_url=url, first_wait_seconds=0.001)
         made = await curator.curate(SAID)
         await curator.close()
         return made
@@ -316,7 +318,7 @@ def test_what_a_model_took_before_it_failed_is_told_with_the_failure() -> None:
 
 def test_a_call_that_is_cancelled_is_not_made_again() -> None:
     async def cancelled(url: str) -> None:
-        curator = ModelCurator("small", base_url=url, first_wait_seconds=0.001)
+        curator = chat_curator("small", base_url=url, first_wait_seconds=0.001)
         waiting = asyncio.create_task(curator.curate(SAID))
         await asyncio.sleep(0.2)
         waiting.cancel()

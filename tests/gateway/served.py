@@ -104,6 +104,7 @@ def serving(
     token: str = TOKEN,
     work: bool = True,
     providers: Providers | None = None,
+    settings: Settings | None = None,
     **options: Any,
 ) -> Iterator[Gateway]:
     """Run a gateway in a thread. Without `work`, queued jobs stay queued."""
@@ -118,7 +119,7 @@ def serving(
     async def run() -> None:
         metrics = Metrics()
         engine = await open_engine(
-            str(location), Settings(), watcher=metrics.memory, routed=True, work=work, providers=providers
+            str(location), settings or Settings(), watcher=metrics.memory, routed=True, work=work, providers=providers
         )
         if work:
             engine.start_worker()

@@ -217,6 +217,7 @@ CASES: dict[str, Case] = {
     "drain": lambda memory, where, _: memory.drain(),
     # Writes that name a record: only tried on records out of reach.
     "correct": lambda memory, where, record: memory.correct(record, "Overwritten.", **where),
+    "revert": lambda memory, where, record: memory.revert(record, 2, **where),
     "forget": lambda memory, where, record: memory.forget(record, **where),
     "remember": lambda memory, where, record: memory.remember("Rests on this.", evidence=[record], **where),
     # Writes into a scope: only tried by actors without access.
@@ -241,6 +242,7 @@ TAKES_AN_ID = (
     "forget_preview",
     "forget",
     "correct",
+    "revert",
     "remember",
     "resource",
     "delete_resource",
@@ -263,6 +265,7 @@ NO_DEVICE = frozenset(
         "history",
         "remember",
         "correct",
+        "revert",
         "forget_preview",
         "forget",
         "stats",

@@ -160,6 +160,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "history": {"record_id": "mem_0"},
     "remember": {"text": "Fine."},
     "correct": {"memory_id": "mem_0", "text": "Fine."},
+    "revert": {"memory_id": "mem_0", "revision": 1},
     "forget_preview": {"record_id": "mem_0"},
     "forget": {"record_id": "mem_0"},
     "add_resource": {"content": "Fine."},

@@ -299,7 +299,7 @@ def test_a_variable_that_was_never_set_does_not_forget_a_whole_subject(
     assert memory.stats(subject="ana").messages == 1
 
 
-def test_what_is_said_after_a_correction_replaces_the_correction(memory: Memory) -> None:
+def test_what_is_said_after_a_correction_contradicts_it_and_does_not_end_it(memory: Memory) -> None:
     def say(text: str) -> None:
         memory.add(text, subject="ana")
         memory.flush(subject="ana")
@@ -309,8 +309,9 @@ def test_what_is_said_after_a_correction_replaces_the_correction(memory: Memory)
     (learned,) = memory.list(kind="memory", subject="ana").items
     memory.correct(learned.id, "ana lives in Setúbal.", subject="ana")
     say("I live in Faro now.")
-    (left,) = memory.list(kind="memory", subject="ana").items
-    assert (left.id, left.text, left.revision) == (learned.id, "ana lives in Faro.", 3)
+    newer, corrected = memory.list(kind="memory", subject="ana").items
+    assert (corrected.id, corrected.text, newer.text) == (learned.id, "ana lives in Setúbal.", "ana lives in Faro.")
+    assert (newer.contradicts, corrected.contradicts) == ((corrected.id,), (newer.id,))
 
 
 def test_a_fact_goes_with_the_words_that_its_current_revision_rests_on(memory: Memory) -> None:
@@ -345,7 +346,7 @@ def test_a_fact_that_was_said_twice_stays_when_one_of_them_is_forgotten(memory: 
         memory.drain()
     (learned,) = memory.list(kind="memory", subject="ana").items
     assert [link.message_id for link in learned.evidence] == said
-    assert (learned.revision, memory.forget_preview(said[0]).weakened) == (1, 1)
+    assert (learned.revision, memory.forget_preview(said[0]).weakened) == (2, 1)
     memory.forget(said[0])
     assert [link.message_id for link in memory.get(learned.id).evidence] == said[1:]
 

@@ -30,6 +30,8 @@ class World:
         self.memory = memory
         self.said = str(memory.add("The heron stood in the reeds.", subject="ana", conversation="c").message_ids[0])
         self.learned = memory.remember("Ana saw a heron.", subject="ana").id
+        self.changed = memory.remember("Ana saw a swan.", subject="ana").id
+        memory.correct(self.changed, "Ana saw a goose.", subject="ana")
         self.spare = memory.remember("To be forgotten.", subject="ana").id
 
 
@@ -55,6 +57,10 @@ WRITES: dict[str, tuple[Callable[[World, str], Any], Callable[[World, str], Any]
     "correct": (
         lambda it, key: it.memory.correct(it.learned, "It was a crane.", subject="ana", idempotency_key=key),
         lambda it, key: it.memory.correct(it.learned, "It was a stork.", subject="ana", idempotency_key=key),
+    ),
+    "revert": (
+        lambda it, key: it.memory.revert(it.changed, 1, subject="ana", idempotency_key=key),
+        lambda it, key: it.memory.revert(it.changed, 1, subject="ana", reason="no", idempotency_key=key),
     ),
     "forget": (
         lambda it, key: it.memory.forget(it.spare, subject="ana", idempotency_key=key),

@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from writers import CHAT, Host, Proposing, hosting, repeating
 
+from completions import chat_curator
+from holdfast import AsyncMemory
 from holdfast.control.costs import ListCostEvents, SetPrice, SummarizeCosts
 from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.contract import AttributionMode, BillingType
 from holdfast.domain.costs import CostEvent, CostGroup, Price
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.runtime_api.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.errors import ModelUnavailable
-from holdfast.extract.model_curator import ModelCurator
 from holdfast.ports import CurationResult, ModelCallUsage, Purpose
 from holdfast.ports.models import EmbeddingResult
 from holdfast.search.embedders.fake import FakeEmbedder
@@ -27,14 +29,14 @@ from holdfast.search.embedders.fake import FakeEmbedder
 class Failing(Proposing):
     """A model that is called and paid, but fails."""
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         return CurationResult((), ModelCallUsage("test-model", 2, 500, 0), failure=ModelUnavailable("rubbish"))
 
 
 class Free(Proposing):
     """A self-hosted model that costs nothing."""
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         return replace(await super().curate(messages), usage=ModelCallUsage("own-model"))
 
 
@@ -131,6 +133,22 @@ def test_an_embedder_is_paid_for_what_a_free_model_learned(location: str) -> Non
     ("url", "provider"), [("https://api.openai.com/v1", "api.openai.com"), ("http://127.0.0.1:11434/v1", "127.0.0.1")]
 )
 def test_a_model_is_paid_at_its_endpoints_host(url: str, provider: str) -> None:
-    curator = ModelCurator("small", base_url=url)
+    curator = chat_curator("small", base_url=url)
     assert curator.provider == provider
     asyncio.run(curator.close())
+
+
+@pytest.mark.parametrize(("model", "tokens"), [(Proposing(repeating), 100), (Failing(repeating), 500)])
+def test_a_flush_pays_for_its_model_whatever_comes_of_it(location: str, model: Proposing, tokens: int) -> None:
+    async def whole() -> None:
+        async with hosting(location, curator=model) as host:
+            memory = AsyncMemory(host.engine)
+            await spoken(host, "I live in Porto.", "t1")
+            for _ in range(2):  # sealed once, asked about once
+                await memory.flush(subject="ana", conversation="chat")
+                await memory.drain()
+            (event,) = await ledger(host, Scope(space="default"))
+            assert (event.usage.input_tokens, event.usage.model, event.scope.subject) == (tokens, "test-model", "ana")
+            assert event.usage.details["job"] in {job.id for job in await memory.jobs()}
+
+    asyncio.run(whole())

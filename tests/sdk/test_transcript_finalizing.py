@@ -13,6 +13,7 @@ from holdfast.domain.access import Action, storewide_grant
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
+from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.operations import Outcome
 from holdfast.domain.runtime_api.transcripts import CanonicalTurnDelta, TurnMessage, TurnSource
 from holdfast.domain.transcript import Message
@@ -27,8 +28,9 @@ class Listening:
 
     name: str = "listening"
     shown: list[list[str]] = field(default_factory=list)
+    max_chars: int = 16_384
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         self.shown.append([message.text for message in messages])
         return CurationResult((), ModelCallUsage(self.name))
 

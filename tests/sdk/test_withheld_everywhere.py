@@ -180,7 +180,16 @@ class Life:
         self.embedder.sent.clear()
         self.curator.shown.clear()
         deeds = [self.commit] * 4 + [self.age] * 6 + [self.repeat, self.add_again, self.cite, self.correct]
-        deeds += [self.work, self.rebuild, self.maintain, self.keep, self.take_in, self.forget, self.history]
+        deeds += [
+            self.work,
+            self.rebuild,
+            self.maintain,
+            self.flush,
+            self.keep,
+            self.take_in,
+            self.forget,
+            self.history,
+        ]
         try:
             await self.chance.choice(deeds)()
         except HoldfastError as error:
@@ -285,6 +294,13 @@ class Life:
         if self.turns:
             turn = self.chance.choice(self.turns)
             await self.runtime(turn.owner).maintain(MemoryMaintainRequest(scope=turn.where))
+
+    async def flush(self) -> None:
+        if self.turns:
+            turn = self.chance.choice(self.turns)
+            memory, who = self.memory(turn.owner)
+            channel = {} if turn.where.channel == "local" else {"channel": turn.where.channel}
+            await memory.flush(conversation=turn.where.conversation_id, **channel, **who)
 
     async def keep(self) -> None:
         """Export, to import again after more was withheld."""

@@ -148,7 +148,7 @@ def test_the_same_again_adds_evidence_and_no_second_memory(location: str) -> Non
         assert (fourth.verdict, fourth.reason, fourth.changed) == (Verdict.DEFERRED, Reason.ALREADY_KNOWN, False)
         assert (fourth.memory_id, fourth.status) == (first.memory_id, Status.ACCEPTED)
         kept = await host.memory(first.memory_id)
-        assert kept.revision == 1
+        assert (kept.revision, kept.reason) == (2, "stated again")
         assert {link.message_id for link in kept.evidence} == {one, other}
         assert [event.kind for event in await host.events(EventKind.WRITE, EventKind.MERGE)] == [
             EventKind.MERGE,

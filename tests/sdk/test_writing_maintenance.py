@@ -14,7 +14,7 @@ import pytest
 from writers import ANA, CHAT, Host, Proposing, candidate, hosting, repeating
 from writing_deaths import finalized
 
-from completions import completion, memories
+from completions import chat_curator, completion, memories
 from faults.zygote import Zygote
 from holdfast import AsyncMemory
 from holdfast.domain.access import Action, Actor, ActorKind, storewide_grant
@@ -24,7 +24,7 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.jobs import JobKind, JobStatus
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
-from holdfast.domain.memory import Status, Trust
+from holdfast.domain.memory import MemoryRecord, Status, Trust
 from holdfast.domain.operations import Outcome
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptCommitRequest,
@@ -42,9 +42,9 @@ from holdfast.domain.runtime_api.writing import (
 from holdfast.domain.secret import Secret
 from holdfast.domain.transcript import Message
 from holdfast.errors import AccessDenied, InvalidInput, StoreClosed
-from holdfast.extract.model_curator import ModelCurator
 from holdfast.ports import CurationResult
 from holdfast.sdk import MemoryRuntime
+from holdfast.settings import Settings
 from probes import SteppingClock
 from serving import answering, http
 
@@ -229,7 +229,7 @@ class _Interrupted(Proposing):
     def __init__(self) -> None:
         super().__init__(repeating)
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         await self.meanwhile()
         return await super().curate(messages)
 
@@ -324,7 +324,7 @@ def test_a_candidate_of_a_host_and_a_proposal_of_a_model_are_one_memory(location
 def test_a_model_behind_http_maintains_memory_and_its_bad_answers_cost_nothing_but_their_tokens(location: str) -> None:
     good = completion(memories({"text": "The user lives in Porto.", "messages": [1]}, {"text": "x", "messages": [9]}))
     with answering(http(500), completion("not JSON"), good) as (url, asked):
-        curator = ModelCurator("small", base_url=url, api_key=Secret(KEY), first_wait_seconds=0.001)
+        curator = chat_curator("small", base_url=url, api_key=Secret(KEY), first_wait_seconds=0.001)
 
         async def scene(host: Host) -> None:
             await spoken(host, "I live in Porto.", "Lovely.")
@@ -335,7 +335,7 @@ def test_a_model_behind_http_maintains_memory_and_its_bad_answers_cost_nothing_b
 
         play(location, scene, curator=curator)
         assert len(asked) == 3
-        shown = json.loads(json.loads(asked[-1].partition(b"\r\n\r\n")[2])["messages"][1]["content"])
+        shown = json.loads(json.loads(asked[-1].partition(b"\r\n\r\n")[2])["messages"][1]["content"])["messages"]
         assert [each["text"] for each in shown] == ["I live in Porto.", "Lovely."]
 
 
@@ -347,14 +347,14 @@ def test_a_model_is_shown_no_more_of_a_turn_than_the_profile_allows() -> None:
             turn = TranscriptTurnInput("t1", (TurnMessage("early " * 200), TurnMessage("late " * 100)), CHAT)
             runtime.commit_transcript(MemoryTranscriptCommitRequest(turn))
             assert runtime.maintain().reason == "maintained"
-        shown = json.loads(json.loads(asked[0].partition(b"\r\n\r\n")[2])["messages"][1]["content"])
+        shown = json.loads(json.loads(asked[0].partition(b"\r\n\r\n")[2])["messages"][1]["content"])["messages"]
         assert [each["text"] for each in shown] == ["late " * 100]
 
 
 def test_a_model_that_fails_is_reported_and_asked_again_later(location: str) -> None:
     good = completion(memories({"text": "The user lives in Porto.", "messages": [1]}))
     with answering(completion("canary"), good) as (url, _):
-        curator = ModelCurator("small", base_url=url, api_key=Secret(KEY), attempts=1)
+        curator = chat_curator("small", base_url=url, api_key=Secret(KEY), attempts=1)
 
         async def scene(host: Host) -> None:
             await spoken(host, "I live in Porto.", "Lovely.")
@@ -593,3 +593,18 @@ def test_the_log_of_events_is_kept_within_the_budget_of_the_profile(tmp_path: Pa
         assert len(await host.events()) == 256
 
     play(str(tmp_path / "memory.db"), scene, profile="esp-embedded-sdk")
+
+
+@pytest.mark.parametrize(
+    ("verbs", "reason"), [("flush", "no_model_configured"), ("none", "no_model_configured"), ("maintain", "maintained")]
+)
+def test_a_model_maintains_only_if_the_setting_names_it(verbs: str, reason: str) -> None:
+    with answering(completion(memories())) as (url, asked):
+        building = (
+            MemoryRuntime.builder().store(":memory:").identity(subject_id="ana").settings(Settings(model_verbs=verbs))
+        )
+        with building.model("small", url=url).embedder("fake").without_worker().open() as runtime:
+            turn = TranscriptTurnInput("t1", (TurnMessage("I live in Porto."),), CHAT)
+            runtime.commit_transcript(MemoryTranscriptCommitRequest(turn))
+            assert runtime.maintain().reason == reason
+        assert bool(asked) is (reason == "maintained")

@@ -111,6 +111,8 @@ def candidate(content: str, *evidence: str, **more: Any) -> MemoryWriteCandidate
 class Proposing:
     """A curator that proposes what the test's function returns, and records the texts it gets."""
 
+    max_chars = 16_384
+
     def __init__(self, propose: Callable[[Sequence[Message]], Sequence[tuple[str, Sequence[str]]]]) -> None:
         self._propose = propose
         self.shown: list[list[str]] = []
@@ -120,8 +122,8 @@ class Proposing:
     def name(self) -> str:
         return "test-model"
 
-    async def curate(self, messages: Sequence[Message]) -> CurationResult:
-        self.shown.append([message.text for message in messages])
+    async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
+        self.shown.append([*(message.text for message in messages), *(memory.text for memory in known)])
         made = [
             Proposal(text, tuple(MessageId(message_id) for message_id in evidence))
             for text, evidence in self._propose(messages)

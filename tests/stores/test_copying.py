@@ -37,7 +37,7 @@ from holdfast.settings import Settings, read_settings
 from holdfast.stores import copying
 from holdfast.stores.copying import TABLES
 from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
-from holdfast.testing.store_suite.scribe import Scribe, add, write_grant
+from holdfast.testing.store_suite.scribe import ANALYZER, EMBEDDER, Scribe, add, write_grant
 from postgres import ON_POSTGRES, AnyServer, schema_of
 
 FORGOTTEN = "The code of the safe is a canary."
@@ -92,7 +92,12 @@ async def govern(location: str) -> None:
         await add(store, deleted)
         event = Event(EventId("evt_1"), EventKind.WRITE, thread, scribe.clock.now(), content_hash="abc")
 
+        first = scribe.revision(thread, "It snows.", vectors=())
+        second = replace(scribe.revision(thread, "It does not snow.", vectors=()), contradicts=(first.id,))
+
         def note(transaction: Transaction) -> None:
+            for revision in (replace(first, contradicts=(second.id,)), second):
+                transaction.records.add_revision(revision, EMBEDDER, ANALYZER)
             transaction.transcripts.set_state(thread, [2], TranscriptState.RAW_DELETED, scribe.clock.step())
             transaction.aliases.put(thread, "chat", scribe.clock.step())
             transaction.events.append(event)

@@ -218,7 +218,7 @@ def _recall_item(hit: GatewayHit, place: int, min_score: float | None = None) ->
         speaker=sender,
         evidence=evidence if is_memory else frozenset(),
         revised=isinstance(revision, int) and revision > 1,
-        rank=belief_rank(role, _TRUSTS.get(trust or ""), from_source=hit.resource_uri is not None),
+        rank=belief_rank(role, _TRUSTS.get(trust or ""), source=hit.resource_uri),
         at=_moment(raw.get("timestamp")),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import platform
@@ -16,7 +17,7 @@ from pathlib import Path
 import typer
 
 import holdfast
-from holdfast.app import find_wide_store_files
+from holdfast.app import find_wide_store_files, store_model_verbs
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
@@ -26,10 +27,11 @@ from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url, redact_location
 from holdfast.domain.manifest import MENDS, REBUILDS, ROWS, RepairAction
+from holdfast.domain.model_endpoint import ModelProtocol, choose_endpoint, validate_model
 from holdfast.domain.results import UNCHECKED, Finding, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
-from holdfast.settings import read_settings
+from holdfast.settings import MODEL_VERBS, Settings, read_settings
 
 _LEAST_PYTHON = (3, 11)
 _LEAST_SQLITE = (3, 35, 0)  # the first with RETURNING
@@ -88,6 +90,7 @@ def run_checks(chosen: StoreOptions) -> Iterator[Check]:
     yield embedder
     if embedder.health is not CheckHealth.FAIL:
         yield from _store(path, chosen)
+    yield from _model(path)
     yield from _operator_token(path)
     if "://" not in path:
         yield _disk(path)
@@ -107,6 +110,7 @@ def _settings(path: str) -> Check:
         "embedder_url": now.embedder_url,
         "embedder_key": "set" if now.embedder_key else "not set",
         "model": now.model or "none",
+        "model_verbs": now.model_verbs or "not set",
         "model_key": "set" if now.model_key else "not set",
         "key": "set" if now.key else "not set",
         "timeout_seconds": f"{now.timeout_seconds:g}",
@@ -282,6 +286,43 @@ def _write_access(path: str) -> Check:
 
 def _contents(found: Stats) -> str:
     return f"{format_count(found.messages, 'message')}, {format_count(found.memories, 'memory', 'memories')}"
+
+
+def _model(path: str) -> Iterator[Check]:
+    """Say which verbs send texts to a model. It is not called: that may cost money."""
+    settings = read_settings()
+    if not settings.model:
+        yield Check("model", CheckHealth.OK, "none: `flush` learns by rules")
+        return
+    try:
+        endpoint = choose_endpoint(settings.model, settings.named_model_url)
+        _, url = validate_model(endpoint.model, endpoint.url)
+        of_store = _verbs_of_store(path, settings)
+    except HoldfastError as error:
+        yield Check("model", CheckHealth.FAIL, str(error), "correct HOLDFAST_MODEL and HOLDFAST_MODEL_URL")
+        return
+    if endpoint.protocol is ModelProtocol.ANTHROPIC and importlib.util.find_spec("anthropic") is None:
+        problem, advice = f"{settings.model} needs Anthropic's SDK", "pip install 'holdfast[agent]'"
+        yield Check("model", CheckHealth.FAIL, problem, advice)
+        return
+    verbs = of_store if settings.asked_verbs is None else settings.asked_verbs
+    asking = " and ".join(f"`{verb}`" for verb in sorted(verbs)) or "no verb"
+    detail = f"{on_one_line(settings.model)} at {url} is asked by {asking}"
+    if "flush" in verbs:
+        yield Check("model", CheckHealth.OK, f"{detail}, which send it texts of conversations")
+    elif settings.asked_verbs is not None:
+        yield Check("model", CheckHealth.OK, f"{detail}, as HOLDFAST_MODEL_VERBS says; `flush` learns by rules")
+    else:
+        detail += " alone: the store is from before `flush` asked a model, so `flush` learns by rules"
+        advice = "HOLDFAST_MODEL_VERBS=maintain,flush lets `flush` ask it; then texts that are flushed are sent to it"
+        yield Check("model", CheckHealth.OK, detail, advice)
+
+
+def _verbs_of_store(path: str, settings: Settings) -> frozenset[str]:
+    """Return the verbs that ask a model in the store; of one that does not exist yet, those that it will have."""
+    if path == MEMORY or settings.asked_verbs is not None or not store_exists(path):
+        return MODEL_VERBS
+    return asyncio.run(store_model_verbs(path, settings))
 
 
 def _waiting(found: Stats) -> Check:

@@ -27,6 +27,8 @@ class Program(LazyGroup):
                 "Search, and show each part of each score and the evidence behind each result.",
             ),
             ("recall", "search:recall", "Print what to show a model for a query, as one message within a budget."),
+            ("history", "history:history", "Show every revision of a memory, with its author and reason."),
+            ("revert", "history:revert", "Make an earlier revision of a memory current again."),
             (
                 "forget",
                 "forget:forget",

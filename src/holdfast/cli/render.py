@@ -17,7 +17,7 @@ from rich.text import Text
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.terminal_safety import escape_controls, on_one_line
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
-from holdfast.domain.memory import Evidence, Trust
+from holdfast.domain.memory import Evidence, MemoryRecord, Trust
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, ScoreBasis, Way
 from holdfast.domain.transcript import Message
 
@@ -78,12 +78,33 @@ def show_explanation(screen: Console, explained: Explanation, asked_for: str | N
         show_hit(screen, place, hit)
         show_components(screen, hit.components)
         show_evidence(screen, hit.evidence)
+        if hit.contradicts:
+            screen.print(Text(f"contradicts {', '.join(map(on_one_line, hit.contradicts))}", style="yellow"))
     if explained.absence is not None:
         _show_absence(screen, explained.absence)
     elif (at := next((place for place, hit in enumerate(explained.hits, 1) if hit.id == asked_for), None)) is not None:
         screen.print()
         came = f"{on_one_line(explained.hits[at - 1].id)} was found, at rank {at} of {len(explained.hits)}"
         screen.print(Text(came, style="green"))
+
+
+def show_history(screen: Console, revisions: Sequence[Record]) -> None:
+    for record in revisions:
+        print_hanging(screen, Text(f"{record.revision:>3}  ", style="bold"), record.text)
+        print_hanging(screen, Text(), describe_revision(record), style="dim")
+
+
+def describe_revision(record: Record) -> str:
+    """One line: the time, the author and the reason of a revision, when it is true, and what it rests on."""
+    parts = [f"recorded {format_time(record.recorded_at)}"]
+    if isinstance(record, MemoryRecord):
+        parts += [f"by {record.author}", f"trust {record.trust.name.lower()}"]
+        parts += [record.reason] if record.reason else []
+        parts += [f"true from {format_time(record.validity.since)}"] if record.validity.since else []
+        parts += [f"true until {format_time(record.validity.until)}"] if record.validity.until else []
+        parts += [f"evidence {', '.join(link.message_id for link in record.evidence)}"] if record.evidence else []
+        parts += [f"contradicts {', '.join(record.contradicts)}"] if record.contradicts else []
+    return on_one_line(" · ".join([*parts, record.id]))
 
 
 def _describe_basis(basis: ScoreBasis) -> str:

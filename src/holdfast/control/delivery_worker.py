@@ -33,8 +33,9 @@ from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
 from holdfast.errors import BindingDisabled, BindingNotFound, HoldfastError, LeaseLost, ProviderMisconfigured
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.attempts import AttemptFailed, Effect, Failure
 from holdfast.runtime.gate import Call, CompositeRequest, Core, perform
-from holdfast.runtime.worker import AttemptFailed, Effect, Failure, Handler
+from holdfast.runtime.worker import Handler
 
 _FORGOTTEN = "forgotten"
 _LOST = "worker_lost"

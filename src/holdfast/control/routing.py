@@ -26,12 +26,13 @@ from holdfast.runtime.forget import PreviewForget
 from holdfast.runtime.gate import Call, CompositeRequest, Core, Request, Write
 from holdfast.runtime.lookup import GetHistory
 from holdfast.runtime.resources import AddResource, DeleteResource, GetResource, ListResources
+from holdfast.runtime.revert import Revert
 from holdfast.runtime.search import Explain
 
 R = TypeVar("R")
 
 # Verbs on memory that the provider API has no equivalent of.
-_OURS_ALONE = (Explain, Browse, GetHistory, AddResource, ListResources, GetResource)
+_OURS_ALONE = (Explain, Browse, GetHistory, Revert, AddResource, ListResources, GetResource)
 ROUTED = frozenset({*TRANSLATIONS, Flush, PreviewForget, DeleteResource, *_OURS_ALONE})
 
 

@@ -111,6 +111,7 @@ class Action(StrEnum):
     HISTORY = "history", _READ
     REMEMBER = "remember"
     CORRECT = "correct"
+    REVERT = "revert"
     FORGET_PREVIEW = "forget_preview"
     FORGET = "forget"
     JOBS = "jobs", _READ
@@ -189,8 +190,8 @@ _ALLOWED: dict[ActorKind, frozenset[Action]] = {
 }
 # Actions that remove or change memory.
 _TAKES_AWAY = frozenset(
-    {Action.CORRECT, Action.FORGET_PREVIEW, Action.FORGET, Action.DELETE_RESOURCE, Action.TRANSCRIPT_LIFECYCLE}
-    | {Action.IMPORT}
+    {Action.CORRECT, Action.REVERT, Action.FORGET_PREVIEW, Action.FORGET, Action.DELETE_RESOURCE}
+    | {Action.TRANSCRIPT_LIFECYCLE, Action.IMPORT}
 )
 _AUDITS = frozenset(
     {Action.READ_OPERATIONS, Action.READ_COSTS, Action.READ_BINDINGS, Action.RESOLVE_BINDING, Action.READ_DELIVERIES}

@@ -133,6 +133,7 @@ class ArchivedRevision:
     reason: Annotated[str | None, text_rule(MAX_REASON_CHARS)] = None
     metadata: ArchivedMetadata = field(default_factory=dict)
     evidence: Annotated[tuple[OwnId, ...], _list_rule(MAX_EVIDENCE)] = ()
+    contradicts: Annotated[tuple[OwnId, ...], _list_rule(MAX_EVIDENCE)] = ()
 
 
 @dataclass(frozen=True, slots=True)

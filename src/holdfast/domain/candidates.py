@@ -155,6 +155,11 @@ def evidence_authority(authority: Authority, role: Role) -> Authority:
     return _SPOKEN_BY.get(role, authority) if authority in _OF_A_USER else authority
 
 
+def is_of_a_user(authority: Authority) -> bool:
+    """True if a user vouches for the message."""
+    return authority in _OF_A_USER
+
+
 def can_accept(authority: Authority, target: Plane) -> bool:
     """True if a candidate with this authority alone could be accepted on the plane."""
     return GROUNDS[authority].targets[target].verdict is Verdict.ACCEPTED
@@ -214,13 +219,13 @@ def is_supported(text: str, evidence: Sequence[str]) -> bool:
     joined = " ".join(evidence)
     if not set(_NUMBER.findall(text)) <= set(_NUMBER.findall(joined)):
         return False
-    stems, evidence_stems = set(_stems(text)), set(_stems(joined))
+    stems, evidence_stems = set(read_stems(text)), set(read_stems(joined))
     if not stems:
         return False
     return len(stems & evidence_stems) >= LEAST_SUPPORT * len(stems)
 
 
-def _stems(text: str) -> Iterator[str]:
+def read_stems(text: str) -> Iterator[str]:
     """Yield the prefixes of words, and character bigrams for scripts without spaces."""
     for word in _WORD.findall(text.casefold()):
         if _NO_SPACES.search(word):

@@ -54,7 +54,7 @@ def _item(snippet: Snippet) -> RecallItem[Snippet]:
         is_memory=snippet.role is None,
         is_assistants=snippet.role not in (None, "user"),
         speaker=snippet.sender or (snippet.scope.subject if is_own and snippet.scope is not None else None),
-        rank=belief_rank(snippet.role, None, from_source=False),
+        rank=belief_rank(snippet.role, None, source=None),
         at=snippet.said_at or snippet.recorded_at,
     )
 

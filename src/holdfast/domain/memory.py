@@ -116,7 +116,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """One revision of a memory. The newest has no `superseded_at`."""
+    """One revision of a memory. The newest has no `superseded_at`.
+
+    `contradicts` are the ids of memories that say something else; each of them is marked as well.
+    """
 
     id: MemoryId
     revision: int
@@ -133,3 +136,4 @@ class MemoryRecord:
     reason: str | None
     evidence: tuple[Evidence, ...] = ()
     metadata: Metadata = field(default_factory=dict)
+    contradicts: tuple[MemoryId, ...] = ()

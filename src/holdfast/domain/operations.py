@@ -70,6 +70,7 @@ TYPE_OF: Mapping[Action, OperationType] = {
     Action.FORGET: OperationType.FORGET,
     Action.DELETE_RESOURCE: OperationType.FORGET,
     Action.CORRECT: OperationType.CORRECT,
+    Action.REVERT: OperationType.CORRECT,
 }
 
 

@@ -4,7 +4,8 @@ The order is that of relevance. A record that does not bear on the query is left
 messages that only ask. A memory replaces the messages it was learned from, and stands where the best
 of them stands; if it says less than such a message, the message is shown. Records that say the same take one place, and
 so do a plan and its change; the one that can be believed most is shown, of equal ones the newest. One source fills at
-most its share.
+most its share. A record that can be believed less than a trusted memory, and resembles it, stands behind it; several
+versions of such a record take one place.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import MappingProxyType
 from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from holdfast.domain.arguments import number
+from holdfast.domain.authorship import speaks_for_subject
 from holdfast.domain.checks import checked_real
 from holdfast.domain.memory import Trust
 from holdfast.domain.repetition import Reading, Statement, is_small_talk, only_asks, read_statement
@@ -31,7 +33,12 @@ MAX_SOURCE_SHARE = 0.5
 # the message is shown, unless it is long.
 _MANY_WORDS_MORE = 3
 _LONG_CHARS = 300
+# A record rivals a trusted memory if it has this share of its words. Two rivals are versions of one if each has so many
+# of the other's.
+_LEAST_RIVAL_SHARE, _ALIKE_SHARE = 0.3, 0.5
 _NONE: frozenset[str] = frozenset()
+# How far a record's words can be believed.
+TRUSTED_RANK, OWN_WORDS_RANK = 3, 2
 
 
 Floor = Annotated[
@@ -57,6 +64,7 @@ class Omission(StrEnum):
     BY_MEMORY = "covered_by_memory"
     BY_MESSAGE = "covered_by_message"
     SOURCE_SHARE = "source_share"
+    RIVAL = "rivals_trusted_memory"
     BUDGET = "budget"
 
 
@@ -201,10 +209,27 @@ def select_records(
 ) -> Selection[R]:
     """Choose at most `limit` records. `items` are best first."""
     relevant = [item for item in items if item.is_relevant]
+    learned = _memories_by_evidence(relevant)
     question = None if query is None else read_statement(query)
     chosen = _Places[R](limit, max(1, int(limit * max_source_share)))
+    while True:
+        _fill_places(chosen, relevant, learned, question)
+        shown, surplus = _put_trusted_first(chosen.places, learned)
+        if not chosen.is_full or chosen.limit >= limit + len(surplus):
+            break
+        # Versions of a rival take no place of other records.
+        chosen = _Places[R](limit + len(surplus), chosen.share)
     chosen.left_out += [(item.record, Omission.FLOOR) for item in items if not item.is_relevant]
-    learned = _memories_by_evidence(relevant)
+    chosen.left_out += [(place.item.record, Omission.RIVAL) for place in surplus]
+    return Selection([place.item.record for place in shown[:limit]], chosen.left_out)
+
+
+def _fill_places(
+    chosen: _Places[R],
+    relevant: Sequence[RecallItem[R]],
+    learned: Mapping[str, RecallItem[R]],
+    question: Statement | None,
+) -> None:
     decided: set[str] = set()
     for item in relevant:
         if chosen.is_full:
@@ -223,7 +248,45 @@ def select_records(
             chosen.leave_out(item, Omission.QUESTION)
         else:
             _choose_for_message(item, learned.get(item.id), chosen, decided, question)
-    return Selection([place.item.record for place in chosen.places], chosen.left_out)
+
+
+def _put_trusted_first(
+    places: Sequence[_Place[R]], learned: Mapping[str, RecallItem[R]]
+) -> tuple[list[_Place[R]], list[_Place[R]]]:
+    """Order trusted memories before their rivals. Return the places to show, and further versions of a rival.
+
+    Whoever can write a document or a message can word it like a trusted memory, as near to the question and as often as
+    they like. So neither relevance alone nor number decides between them. A message stands for the memory that was
+    `learned` from it.
+    """
+    trusted: list[tuple[_Place[R], Statement]] = []
+    for place in places:
+        memory = learned.get(place.item.id, place.item)
+        if memory.rank >= TRUSTED_RANK:
+            is_own = memory is place.item
+            trusted.append(
+                (place, place.reading.statement if is_own else read_statement(memory.text, speaker=memory.speaker))
+            )
+    ordered, shown, surplus = list(places), list[_Place[R]](), list[_Place[R]]()
+    for place, statement in trusted:
+        first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, statement))
+        ordered.insert(first, ordered.pop(next(at for at, other in enumerate(ordered) if other is place)))
+    for place in ordered:
+        is_version = any(_is_rival(place, statement) for _, statement in trusted) and any(
+            other.item.rank < OWN_WORDS_RANK and _are_alike(place.reading.statement, other.reading.statement)
+            for other in shown
+        )
+        (surplus if is_version else shown).append(place)
+    return shown, surplus
+
+
+def _are_alike(one: Statement, other: Statement) -> bool:
+    return one.covers(other, _ALIKE_SHARE) and other.covers(one, _ALIKE_SHARE)
+
+
+def _is_rival(other: _Place[R], trusted: Statement) -> bool:
+    """True if the words of somebody else resemble a trusted memory."""
+    return other.item.rank < OWN_WORDS_RANK and other.reading.statement.covers(trusted, _LEAST_RIVAL_SHARE)
 
 
 def _choose_for_message(
@@ -355,7 +418,7 @@ def _item(hit: Hit, floor: float | None, earlier_evidence: Iterable[str]) -> Rec
         speaker=hit.scope.subject if is_memory else _speaker_of(hit),
         evidence=frozenset((*(link.message_id for link in hit.evidence), *earlier_evidence)) if is_memory else _NONE,
         revised=is_memory and (hit.revision or 1) > 1,
-        rank=belief_rank(hit.role, hit.trust, from_source=hit.source is not None),
+        rank=belief_rank(hit.role, hit.trust, sender=hit.sender, source=hit.source, subject=hit.scope.subject),
         at=hit.said_at or hit.recorded_at,
     )
 
@@ -365,10 +428,12 @@ def _speaker_of(hit: Hit) -> str | None:
     return hit.sender or (hit.scope.subject if hit.role == "user" else None)
 
 
-def belief_rank(role: str | None, trust: Trust | None, *, from_source: bool) -> int:
-    """Rank how far a record's words can be believed: a trusted memory, a user's words, then all others."""
+def belief_rank(
+    role: str | None, trust: Trust | None, *, sender: str | None = None, source: str | None, subject: str | None = None
+) -> int:
+    """Rank how far a record's words can be believed: a trusted memory, its subject's own words, then all others."""
     if role is None and trust is not None and trust >= Trust.MODEST:
-        return 3
-    if role == "user" and not from_source:
-        return 2
+        return TRUSTED_RANK
+    if speaks_for_subject(role, sender, source, subject):
+        return OWN_WORDS_RANK
     return 1 if role in (None, "user") else 0

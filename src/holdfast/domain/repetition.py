@@ -91,6 +91,11 @@ class Statement(NamedTuple):
         shared = len(own & plan)
         return shared >= _LEAST_REVISED_WORDS and shared > _REVISED_SHARE * len(plan)
 
+    def covers(self, other: Statement, share: float) -> bool:
+        """True if this has at least that share of the other's words: it may say something else of the same matter."""
+        others = set(other.stems)
+        return len(others.intersection(self.stems)) >= share * len(others) > 0
+
     def adds_to(self, other: Statement) -> int:
         """Count the words and numbers of this that the other does not have."""
         return len(set(self.stems) - set(other.stems)) + len(set(self.numbers) - set(other.numbers))

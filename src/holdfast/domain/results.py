@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.domain.ids import JobId, MessageId, TurnId
+from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
@@ -68,6 +68,7 @@ class Hit:
     """A message or memory that matches, with its score and evidence.
 
     `relevant` is whether its score reaches the floor of `recall`: False for a record that does not bear on the query.
+    `contradicts` are the ids of memories that say something else; only `explain` looks them up.
     """
 
     id: str
@@ -90,6 +91,7 @@ class Hit:
     metadata: dict[str, str] = field(default_factory=dict)
     components: tuple[Component, ...] = ()
     relevant: bool = True
+    contradicts: tuple[MemoryId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

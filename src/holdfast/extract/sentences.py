@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.domain.own_words import own_words
 from holdfast.domain.visible_text import has_hidden
 from holdfast.extract.dates import take_leading
 from holdfast.extract.spelling import add_subject, drop_afterthought, plain_forms, write_out
@@ -19,21 +20,6 @@ from holdfast.extract.values import is_place_name
 MAX_READ_CHARS = 20_000
 MAX_SENTENCE_CHARS = 400
 
-_APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
-_EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf][\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]*")
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-# A tag at the beginning of a line ("[system]", "[10:02]") says that the line is somebody else's.
-_TAGGED_LINE = re.compile(r"^[ \t]*\[[^\n]*$", re.MULTILINE)
-_BRACKETED = re.compile(r"\[[^\]\n]*(?:\]|$)", re.MULTILINE)
-_MARKUP = re.compile(r"<[^>\n]*(?:>|$)|\{[^}\n]*(?:\}|$)|`[^`\n]*(?:`|$)", re.MULTILINE)
-_MARK = "§"  # placeholder for removed text; no value may hold it
-_QUOTED = re.compile(r'"([^"\n]*)(?:"|$)', re.MULTILINE)
-_OWN_WORDS = re.compile(
-    r"\b(?:i|i'm|my|we|our|me|ich|yo|je|eu|mi|meu|mein)\b|我|^[^\w]*$"
-    r"|^\W*(?:always|never|please|don't|do not|from now on|answer|reply|respond|use|keep|call|stop"
-    r"|no more|be|write|speak)\b",
-    re.IGNORECASE,
-)
 _BOUNDARY = re.compile(r"[.!?…]{1,6}[\"')]{0,2}(?=\s|$)|[;\n。！？；]+")
 _ABBREVIATION = re.compile(r"(?:\b(?:st|mr|mrs|ms|dr|jr|sr|mt|ft|prof)|(?<!')\b[A-Z])$", re.IGNORECASE)
 _ORDINAL = re.compile(
@@ -43,33 +29,6 @@ _ORDINAL = re.compile(
 _WORD = re.compile(r"\w+")
 _QUESTION = re.compile(r"[?？¿]|[吗呢么]\W*$")
 
-# "Bob: I live in Paris" and "> I live in Paris" are not the speaker's own words.
-_FOREIGN_LINE = re.compile(
-    r"\s*(?:>|[-*#|]\s|\d+[.)]\s|(?!(?:ps|btw|note|update|correction|fun fact|fyi|my|please note)\b)[\w .'-]{1,40}:\s)",
-    re.I,
-)
-_TASK = re.compile(
-    r"(?:^|[.!?:\n] {0,2})(?:(?:please|can you|could you|now|help me) ){0,3}"
-    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write(?! (?:to me|in|with)\b)|draft"
-    r"|compose|role-?play"
-    r"|pretend|act as|act like"
-    r"|repeat after|repeat the|correct (?:this|the|my)|fix (?:this|the|my)|edit (?:this|the|my)|imagine|suppose|say:"
-    r"|let's pretend|let's say|finish (?:this|the)|complete (?:this|the)|traduce"
-    r"|übersetze|traduis|traduza|翻译|dear )",
-    re.IGNORECASE,
-)
-_UNRELIABLE = re.compile(
-    r"\b(?:just kidding|only kidding|i'm kidding|jk|just joking|i'm joking|april fools|role-?play\w*"
-    r"|lyrics|in character"
-    r"|sarcas\w+|hypothetical\w*|for example|example sentence|jailbreak\w*|system prompt)\b|(?:^|\s)/s\b"
-    r"|\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|prompt|rule|previous"
-    r"|prior|above|guideline)"
-    r"|\bfrom now on,? (?:you|your|act|behave)\b"
-    r"|\bwithout (?:any )?(?:limits|restrictions|filters?|rules|guardrails|censorship|limitations)\b"
-    r"|\byou (?:are now|must|should now|will now)\b|</?(?:system|user|assistant|instructions?)\b"
-    r"|\b(?:system|assistant):",
-    re.IGNORECASE,
-)
 _TAKEN_BACK = re.compile(r"\W*(?:not|nope|psych|no|lol no|as if|yeah right)\W*", re.IGNORECASE)
 
 # Regions that belong to the place name before them: "Paris, Texas".
@@ -192,10 +151,7 @@ class Sentence:
 
 def sentences_of(text: str) -> Iterator[Sentence]:
     """Yield the statements of a message, in order."""
-    text = unicodedata.normalize("NFC", text[:MAX_READ_CHARS]).translate(_APOSTROPHES)
-    if _UNRELIABLE.search(text) or _TASK.search(text):
-        return
-    pieces = list(_split(_own_lines(text)))
+    pieces = list(_split(own_words(text[:MAX_READ_CHARS])))
     for (sentence, mark), (following, _) in zip(pieces, [*pieces[1:], ("", "")], strict=True):
         if not _is_statement(sentence, mark) or (following and _TAKEN_BACK.fullmatch(following)):
             continue
@@ -203,18 +159,6 @@ def sentences_of(text: str) -> Iterator[Sentence]:
         clauses = tuple(_clauses(plain))
         first = clauses[0].text if clauses else ""
         yield Sentence(plain, clauses, frozenset(_WORD.findall(f"{plain} {first}".casefold())))
-
-
-def _own_lines(text: str) -> str:
-    text = _TAGGED_LINE.sub("", _EMOJI.sub(" . ", _FENCE.sub("\n", text)))
-    text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", text))
-    lines = (line for line in text.split("\n") if not _FOREIGN_LINE.match(line))
-    return _QUOTED.sub(_without_speech, "\n".join(lines))
-
-
-def _without_speech(quoted: re.Match[str]) -> str:
-    """Keep a quoted title; remove quoted speech."""
-    return _MARK if _OWN_WORDS.search(quoted[1]) or quoted[1].count(" ") > 5 else quoted[1]
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
+from pydantic import Field
 
 from holdfast.errors import InvalidInput
 from holdfast.gateway import presenters
@@ -29,7 +30,9 @@ from holdfast.gateway.schemas import (
     Text,
 )
 from holdfast.gateway.strict_route import StrictRoute
+from holdfast.runtime.revisions import MAX_REVISION
 
+Revision = Annotated[int, Field(ge=1, le=MAX_REVISION)]
 RecordId = Annotated[str, Path(min_length=1, max_length=80)]
 InApp = Annotated[Name, Query()]
 Cursor = Annotated[str | None, Query(max_length=1_000, description="The `next_cursor` of the previous page.")]
@@ -68,6 +71,11 @@ _ROUTES = (
         "PATCH", "/{record_id}", "correct", (404, 409, 412), 200, "override", {"memory_id": "record_id"},
         callers=USERS, model=MemoryResponse, view=presenters.memory, without=("since", "until", "evidence"),
         fields={**_ONE, "text": (Text, ...), "reason": (Reason | None, None)},
+    ),
+    VerbRoute(
+        "POST", "/{record_id}/revert", "revert", (404, 409, 412), 200, "revert", {"memory_id": "record_id"},
+        callers=USERS, model=MemoryResponse, view=presenters.memory,
+        fields={**_ONE, "revision": (Revision, ...), "reason": (Reason | None, None)},
     ),
     VerbRoute(
         "DELETE", "/{record_id}", "forget", (404, 412), 200, "delete",

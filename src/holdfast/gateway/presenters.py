@@ -80,6 +80,7 @@ def memory(record: Record) -> dict[str, Any]:
         "valid_until": validity.until,
         "superseded_at": record.superseded_at,
         "reason": record.reason if isinstance(record, MemoryRecord) else None,
+        "contradicts": list(hit.contradicts),
     }
 
 

@@ -263,6 +263,7 @@ class MemoryResponse(ResponseModel):
     reason: str | None
     resource_uri: str | None
     evidence: list[str]
+    contradicts: list[str]
     app_id: str | None
     project_id: str | None
     metadata: dict[str, str]

@@ -54,6 +54,7 @@ from holdfast.runtime.lookup import Get, GetHistory, List
 from holdfast.runtime.recall import RecallMemory
 from holdfast.runtime.remember import Correct, Remember
 from holdfast.runtime.resources import DeleteResource, GetResource, ListResources
+from holdfast.runtime.revert import Revert
 from holdfast.runtime.search import Explain, Search
 from holdfast.runtime.store_maintenance import Drain, GetStats, ListJobs, Rebuild, Verify
 from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
@@ -562,7 +563,11 @@ class MemoryMethods(MemoryCalls):
         channel: str | None = None,
         space: str | None = None,
     ) -> MemoryRecord:
-        """Store a memory.
+        """Store a memory. The same statement again is a revision of the first, with the evidence of both.
+
+        It is the same if the words are, but for case, spacing and the full stop, and if scope, plane, source, trust,
+        validity, metadata and quarantine are. A statement with evidence and one without stay apart: the first goes when
+        its evidence is forgotten.
 
         text: A statement that can be understood on its own.
         plane: The plane that the memory belongs to.
@@ -645,6 +650,52 @@ class MemoryMethods(MemoryCalls):
                     if valid_from is None and valid_until is None
                     else validity_from(valid_from, valid_until),
                     evidence=None if evidence is None else evidence_from(evidence),
+                    idempotency_key=idempotency_key,
+                ),
+            )
+        ).memory
+
+    async def revert(
+        self,
+        memory_id: str,
+        revision: int,
+        *,
+        reason: str | None = None,
+        expected_revision: int | None = None,
+        idempotency_key: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> MemoryRecord:
+        """Make an earlier revision of a memory current again: its text, validity, status, evidence and marks.
+
+        The history keeps all revisions, and this one can be reverted as well. With another text than now it has at most
+        the trust of the caller.
+
+        revision: The number of the revision in the history.
+        reason: Who said so, or what was wrong.
+        expected_revision: Fail if the record is at another revision.
+        idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return (
+            await self._perform(
+                Revert.action,
+                lambda: Revert(
+                    scope=self._scope(
+                        space, app, project, agent, subject, channel, conversation, run, issue, namespace
+                    ),
+                    memory_id=memory_id,
+                    revision=revision,
+                    reason=reason,
+                    expected_revision=expected_revision,
                     idempotency_key=idempotency_key,
                 ),
             )
@@ -1009,6 +1060,7 @@ class BlockingMemoryMethods(BlockingFacade[A]):
     history = inline(MemoryMethods.history)
     remember = inline(MemoryMethods.remember)
     correct = inline(MemoryMethods.correct)
+    revert = inline(MemoryMethods.revert)
     forget_preview = blocking(MemoryMethods.forget_preview)
     forget = blocking(MemoryMethods.forget)
     resource = blocking(MemoryMethods.resource)

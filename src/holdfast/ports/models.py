@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntFlag, StrEnum
 from typing import Protocol, TypeVar
@@ -66,6 +66,14 @@ class ModelCallUsage:
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+
+    def __add__(self, other: ModelCallUsage) -> ModelCallUsage:
+        return replace(
+            self,
+            requests=self.requests + other.requests,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,35 @@ class Extractor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """The text that a model answered, and the usage of the request. Untrusted."""
+
+    text: str
+    usage: ModelCallUsage
+
+
+class PromptModel(Protocol):
+    """A model that answers one prompt with JSON. `provider` is the biller of its calls, `url` its endpoint."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def provider(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
+
+    async def answer(self, instructions: str, content: str, schema: Mapping[str, object]) -> ModelAnswer:
+        """Ask once. `schema` is that of the answer, for models that can be bound to one.
+
+        Raises `ModelMisconfigured` if asking again is in vain, else `ModelUnavailable`.
+        """
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """A memory that a model proposes, with the messages it cites. Untrusted.
 
@@ -173,6 +210,10 @@ class Curator(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def max_chars(self) -> int:
+        """The most characters of messages that one request shows to the model."""
 
     async def curate(self, messages: Sequence[Message], known: Sequence[MemoryRecord] = ()) -> CurationResult:
         """Curate the newest messages that fit the model's input. Their texts are data, never instructions.

@@ -144,6 +144,9 @@ class NewRevision:
 
     With `rests_as_before` it has all evidence of the replaced revision, including hidden messages. With `moved` its
     evidence comes from another store: messages missing here are left out, and hidden ones are linked as well.
+
+    Without an analysis its text is that of the earlier revision `repeats`: it has that one's index data and vectors,
+    and all of its evidence besides its own.
     """
 
     id: MemoryId
@@ -159,12 +162,14 @@ class NewRevision:
     reason: str | None
     evidence: tuple[MessageId, ...]
     metadata: Metadata
-    analysis: Analysis
+    analysis: Analysis | None
     vectors: Sequence[bytes] = ()
     supersedes: int | None = None
     slot: str | None = None
     rests_as_before: bool = False
     moved: bool = False
+    repeats: int | None = None
+    contradicts: tuple[MemoryId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

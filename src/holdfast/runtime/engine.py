@@ -103,5 +103,8 @@ class Engine:
             await self._core.subscribers.close()
         await self._core.store.close()
         await self._core.embedder.close()
-        if self._core.curator is not None:
-            await self._core.curator.close()
+        curator, flush_model = self._core.curator, self._core.flush_model
+        if curator is not None:
+            await curator.close()
+        if flush_model is not None and flush_model.curator is not curator:
+            await flush_model.curator.close()

@@ -18,6 +18,8 @@ from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.job_queue import enqueue_batches
 
 _MESSAGES_PER_JOB = 200
+# Usually one request to the model: if it fails, little is asked again.
+_MESSAGES_PER_MODEL_JOB = 50
 
 
 def seal_conversation(
@@ -26,7 +28,8 @@ def seal_conversation(
     """Seal a conversation in a verb's transaction. Return the number of messages and the queued extraction jobs."""
     unsealed = transaction.transcripts.unsealed_messages(thread)
     transaction.transcripts.seal(thread)
-    jobs = enqueue_batches(transaction, core, JobKind.EXTRACT, thread, unsealed, _MESSAGES_PER_JOB, cause)
+    batch = _MESSAGES_PER_JOB if core.flush_model is None else _MESSAGES_PER_MODEL_JOB
+    jobs = enqueue_batches(transaction, core, JobKind.EXTRACT, thread, unsealed, batch, cause)
     return len(unsealed), jobs
 
 

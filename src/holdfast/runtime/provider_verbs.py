@@ -34,8 +34,9 @@ from holdfast.runtime.forget import finish_receipt, forget_planned
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue
-from holdfast.runtime.remember import PreparedText, Remember, prepare_texts, time_after
+from holdfast.runtime.remember import PreparedText, Remember, prepare_texts
 from holdfast.runtime.requests import SimpleRead
+from holdfast.runtime.revisions import time_after
 
 # Maximum number of records one page scans when few of them match.
 _MOST_LOOKED_AT = 4_000
@@ -180,7 +181,7 @@ class PutRecords(_CaptureWrite):
     def _put(self, transaction: Transaction, record: PutRecord, prepared: PreparedText) -> tuple[str, bool]:
         """Return the memory's id, and whether anything was written."""
         old = None if record.slot is None else transaction.records.in_slot(self.scope, record.slot)
-        revision = self._remember(record).revision(MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
+        revision = self._remember(record).revision(transaction, MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
         if isinstance(old, MemoryRecord):
             if old.text == record.text and dict(old.metadata) == dict(record.metadata):
                 return old.id, False

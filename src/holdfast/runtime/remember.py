@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from holdfast.domain import ids
-from holdfast.domain.access import Action, ActorKind, Grant
+from holdfast.domain.access import Action, Actor, ActorKind, Grant
 from holdfast.domain.arguments import GROUP, IdempotencyKey, MetadataArgument, many, text_rule
+from holdfast.domain.authorship import is_own_statement, states
 from holdfast.domain.checks import MAX_TEXT_CHARS, check_count, check_metadata, checked_flag, checked_text
 from holdfast.domain.ids import ID_RULE, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
-from holdfast.domain.results import Record, RememberResult
+from holdfast.domain.reconciliation import normalize_statement
+from holdfast.domain.results import RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.errors import NotFound, RevisionConflict
-from holdfast.ports import NewRevision, Transaction
+from holdfast.ports import NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_indexing
-from holdfast.runtime.revisions import ExpectedRevision, require_revision, validate_expected_revision
+from holdfast.runtime.revisions import (
+    RESTATED,
+    ExpectedRevision,
+    repeat_revision,
+    require_revision,
+    time_after,
+    validate_expected_revision,
+)
 
 MAX_REASON_CHARS = 1_000
 Text = Annotated[str, text_rule(MAX_TEXT_CHARS), "A statement that can be understood on its own."]
@@ -33,7 +42,6 @@ EvidenceIds = Annotated[
     many(MAX_EVIDENCE, noun="ID"),
     "The ids of the messages that it comes from.",
 ]
-_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +62,13 @@ async def prepare_text(core: Core, grant: Grant, text: str) -> PreparedText:
 
 async def prepare_texts(core: Core, grant: Grant, texts: Sequence[str]) -> list[PreparedText]:
     entries = await indexing.make_entries(core, texts)
-    stated = grant.actor.kind in (ActorKind.OPERATOR, ActorKind.USER)
-    trust, now = Trust.STATED if stated else Trust.MODEST, core.clock.now()
+    trust, now = trust_of(grant.actor), core.clock.now()
     return [PreparedText(core, entry, now, str(grant.actor), trust) for entry in entries]
+
+
+def trust_of(actor: Actor) -> Trust:
+    """Return the trust in what this actor states."""
+    return Trust.STATED if actor.kind in (ActorKind.OPERATOR, ActorKind.USER) else Trust.MODEST
 
 
 class _IndexedWrite(Write[PreparedText, RememberResult]):
@@ -64,9 +76,14 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 
     __slots__ = ()
 
-    def _queue_indexing(self, transaction: Transaction, prepared: PreparedText, scope: Scope, memory_id: str) -> None:
-        if not prepared.core.embedder.local:
-            enqueue_indexing(transaction, prepared.core, scope, (memory_id,))
+    def _write_revision(
+        self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
+    ) -> RememberResult:
+        core = prepared.core
+        transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
+        if not core.embedder.local:
+            enqueue_indexing(transaction, core, revision.scope, (revision.id,))
+        return RememberResult(current_memory(transaction, revision.id))
 
     def has_work(self, core: Core, result: RememberResult) -> bool:
         return not core.embedder.local
@@ -77,7 +94,12 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
 
 @dataclass(frozen=True, slots=True)
 class Remember(_IndexedWrite):
-    """Store a memory."""
+    """Store a memory. The same statement again is a revision of the first, with the evidence of both.
+
+    It is the same if the words are, but for case, spacing and the full stop, and if scope, plane, source, trust,
+    validity, metadata and quarantine are. A statement with evidence and one without stay apart: the first goes when
+    its evidence is forgotten.
+    """
 
     action: ClassVar[Action] = Action.REMEMBER
     scope: Scope
@@ -102,20 +124,22 @@ class Remember(_IndexedWrite):
 
     def apply(self, transaction: Transaction, prepared: PreparedText) -> RememberResult:
         memory_id = MemoryId(prepared.core.ids.new(ids.MEMORY))
-        transaction.records.add_revision(
-            self.revision(memory_id, prepared), prepared.core.embedder.fingerprint, prepared.core.analyzer.version
-        )
-        self._queue_indexing(transaction, prepared, self.scope, memory_id)
-        return RememberResult(current_memory(transaction, memory_id))
+        revision = self.revision(transaction, memory_id, prepared)
+        slot = _statement_slot(revision)
+        known = transaction.records.in_slot(self.scope, slot)
+        if isinstance(known, MemoryRecord) and _states_the_same(revision, known):
+            revision = _restate(revision, known)
+        else:
+            revision = replace(revision, slot=slot)
+        return self._write_revision(transaction, prepared, revision)
 
-    def revision(self, memory_id: MemoryId, prepared: PreparedText) -> NewRevision:
+    def revision(self, reader: Reader, memory_id: MemoryId, prepared: PreparedText) -> NewRevision:
         return NewRevision(
             id=memory_id,
             scope=self.scope,
             plane=self.plane,
             text=self.text,
-            # Text from an external source is not the author's own statement.
-            trust=prepared.trust if self.source is None else Trust.LOW,
+            trust=self._trust(reader, prepared),
             status=Status.QUARANTINED if self.quarantined else Status.ACCEPTED,
             validity=self.validity,
             recorded_at=prepared.now,
@@ -127,6 +151,19 @@ class Remember(_IndexedWrite):
             analysis=prepared.entry.analysis,
             vectors=prepared.entry.vectors,
         )
+
+    def _trust(self, reader: Reader, prepared: PreparedText) -> Trust:
+        """Return the trust of the author's own statement; text from elsewhere has a low one.
+
+        What an agent writes about somebody may come from anywhere, unless that person's own words say it.
+        """
+        if self.source is not None:
+            return Trust.LOW
+        if prepared.trust >= Trust.STATED or self.scope.subject is None:
+            return prepared.trust
+        cited = (reader.records.find(message_id) for message_id in self.evidence)
+        own = [found[1] for found in cited if found and isinstance(found[1], Message) and is_own_statement(found[1])]
+        return prepared.trust if states(own, self.text) else Trust.LOW
 
     def digest(self) -> str:
         # Keep this form: older stores hold answers under it.
@@ -228,23 +265,47 @@ class Correct(_IndexedWrite):
         transaction.records.supersede(message.id, revision.recorded_at)
         return self._write_revision(transaction, prepared, revision)
 
-    def _write_revision(
-        self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
-    ) -> RememberResult:
-        core = prepared.core
-        transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
-        self._queue_indexing(transaction, prepared, revision.scope, revision.id)
-        return RememberResult(current_memory(transaction, revision.id))
-
     def replay_state(self, result: RememberResult) -> dict[str, Any]:
         return {"memory_id": result.memory.id, "revision": result.memory.revision}
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
         """Return the revision the first call made, if it still exists."""
-        for memory in _load_revisions(transaction, kept["memory_id"]):
-            if memory.revision == kept["revision"]:
-                return RememberResult(memory, replayed=True)
-        raise NotFound("the revision that this idempotency_key made has been forgotten")
+        return find_replayed_revision(transaction, kept)
+
+
+# --- the same statement again -----------------------------------------------------------------------------------------
+
+
+def _conditions_of(statement: NewRevision | MemoryRecord) -> tuple[object, ...]:
+    """Return what must be equal in two statements for the second to be the first one again."""
+    validity = statement.validity
+    return (
+        normalize_statement(statement.text),
+        statement.plane.value,
+        statement.source,
+        statement.trust.value,
+        statement.status.value,
+        validity.since and validity.since.isoformat(),
+        validity.until and validity.until.isoformat(),
+        sorted(statement.metadata.items()),
+        bool(statement.evidence),
+    )
+
+
+def _statement_slot(revision: NewRevision) -> str:
+    # The store keeps a digest of it.
+    return f"stated/{_conditions_of(revision)!r}"
+
+
+def _states_the_same(revision: NewRevision, known: MemoryRecord) -> bool:
+    """True if the memory in the slot still says this, and has room for evidence; it may have been corrected."""
+    has_room = len(known.evidence) + len(revision.evidence) <= MAX_EVIDENCE
+    return has_room and _conditions_of(revision) == _conditions_of(known)
+
+
+def _restate(revision: NewRevision, known: MemoryRecord) -> NewRevision:
+    again = repeat_revision(known, revision.recorded_at, revision.author, RESTATED)
+    return replace(again, evidence=revision.evidence)
 
 
 def check_evidence(evidence: tuple[MessageId, ...]) -> None:
@@ -253,16 +314,18 @@ def check_evidence(evidence: tuple[MessageId, ...]) -> None:
         ids.checked_id(message_id, "evidence")
 
 
-def time_after(now: datetime, old: Record) -> datetime:
-    """Return a time after the replaced revision, also if the clock went backwards."""
-    return max(now, old.recorded_at + _TICK)
-
-
 def current_memory(transaction: Transaction, memory_id: str) -> MemoryRecord:
     found = transaction.records.find(memory_id)
     if found is None or not isinstance(found[1], MemoryRecord):
         raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
     return found[1]
+
+
+def find_replayed_revision(transaction: Transaction, kept: dict[str, Any]) -> RememberResult:
+    for memory in _load_revisions(transaction, kept["memory_id"]):
+        if memory.revision == kept["revision"]:
+            return RememberResult(memory, replayed=True)
+    raise NotFound("the revision that this idempotency_key made has been forgotten")
 
 
 def _load_revisions(transaction: Transaction, memory_id: str) -> list[MemoryRecord]:

@@ -42,12 +42,25 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
+class FlushModel:
+    """The model that `flush` learns with, and its limits.
+
+    It is shown the newest `max_messages` of a conversation. A job asks it no further after `max_seconds`.
+    """
+
+    curator: Curator
+    max_messages: int = 2_000
+    max_seconds: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
 class Core:
     """The dependencies of the verbs. `wake` signals the worker that a job is queued; `drain` runs all due jobs and
     waits for them. Partitions of `approximate_from` records or more get an approximate index; 0 disables it.
-    Without a `curator` no model is called, and `maintain` is refused. Bindings name `providers`; `outsiders` runs
-    the external ones. `subscribers` also receive hooks; a `watcher` observes finished operations. `supposed` caches
-    the results of optimistic reads (`Call.read_optimistic`). `count_tokens` counts the tokens of a text, for budgets.
+    Without a `curator`, `maintain` is refused; without a `flush_model`, rules learn from what `flush` seals. Bindings
+    name `providers`; `outsiders` runs the external ones. `subscribers` also receive hooks; a `watcher` observes
+    finished operations. `supposed` caches the results of optimistic reads (`Call.read_optimistic`). `count_tokens`
+    counts the tokens of a text, for budgets.
     """
 
     store: Store
@@ -63,6 +76,7 @@ class Core:
     approximate_from: int = 0
     allow_confusable_ids: bool = False
     curator: Curator | None = None
+    flush_model: FlushModel | None = None
     providers: Providers | None = None
     outsiders: ExternalRunner | None = None
     subscribers: Subscribers | None = None

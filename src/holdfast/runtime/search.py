@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -152,7 +153,7 @@ class Explain(QueryRead, Read[PreparedQuery, Explanation]):
             understood["embedder"] = "unavailable: ranked by words only"
         return Explanation(
             query=understood,
-            hits=to_hits(reader, ranked, explained=True),
+            hits=_mark_contradictions(reader, to_hits(reader, ranked, explained=True)),
             candidates=ranked.candidates,
             embedder=prepared.core.embedder.fingerprint,
             absence=self._absence(ranked) if target is not None else None,
@@ -217,6 +218,12 @@ def to_hits(
     )
 
 
+def _mark_contradictions(reader: Reader, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Add the memories that each current memory contradicts."""
+    found = reader.records.contradictions([hit.id for hit in hits if hit.kind is HitKind.MEMORY])
+    return tuple(replace(hit, contradicts=tuple(found[hit.id])) if hit.id in found else hit for hit in hits)
+
+
 def to_hit(record: Record, score: float, parts: tuple[Component, ...] = (), *, relevant: bool = True) -> Hit:
     if isinstance(record, MemoryRecord):
         return Hit(
@@ -236,6 +243,7 @@ def to_hit(record: Record, score: float, parts: tuple[Component, ...] = (), *, r
             metadata=dict(record.metadata),
             components=parts,
             relevant=relevant,
+            contradicts=record.contradicts,
         )
     # A message is its own evidence.
     itself = Evidence(

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from holdfast.domain.access import SYSTEM, Action, authorize, storewide_grant
@@ -35,38 +35,18 @@ from holdfast.failpoints import reach
 from holdfast.ports import Transaction, UnindexedRecord
 from holdfast.ports.repositories.maintenance import UNFILLED, RowPosition
 from holdfast.runtime import approximate_index, indexing
-from holdfast.runtime.extract import run_extraction
+from holdfast.runtime.attempts import AttemptFailed, Effect, Failure
+from holdfast.runtime.extract import learn_by_rules_instead, run_extraction
 from holdfast.runtime.gate import Core
 from holdfast.runtime.job_queue import enqueue_for_store
 from holdfast.runtime.metering import report_costs, with_costs
+from holdfast.runtime.model_verbs import record_model_verbs
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 30.0
 CHECKSUM_ROWS = 500
 INDEXED_BY = "indexed_by"
 log = logging.getLogger("holdfast.worker")
-
-Effect = Callable[[Transaction], None]
-
-
-class AttemptFailed(Exception):
-    """Raised by a handler to add details to an error. If it is `final`, the job is not retried."""
-
-    def __init__(self, error: HoldfastError, about: object = None, *, final: bool = False) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.about = about
-        self.final = final
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The failure of an attempt. `code` is None if the job's workers died repeatedly."""
-
-    code: str | None
-    about: object
-    last: bool
-    at: datetime
 
 
 def _ignore_failure(transaction: Transaction, job: Job, failure: Failure) -> None:
@@ -95,7 +75,10 @@ def index_identity(core: Core) -> str:
 
 
 async def queue_upkeep(core: Core) -> None:
-    """Queue re-embedding if another embedder or analyzer built the store's indexes, and checksums if rows have none."""
+    """Queue re-embedding if another embedder or analyzer built the store's indexes, and checksums if rows have none.
+
+    In a new store, record the facts about it.
+    """
     made_by, unfilled = await core.store.read(
         storewide_grant(), lambda reader: [reader.maintenance.fact(name) for name in (INDEXED_BY, UNFILLED)]
     )
@@ -109,6 +92,7 @@ async def queue_upkeep(core: Core) -> None:
     def queue(transaction: Transaction) -> None:
         if made_by is None:
             transaction.maintenance.put_fact(INDEXED_BY, index_identity(core))
+            record_model_verbs(transaction)
         else:
             enqueue_for_store(transaction, core, JobKind.REEMBED)
 
@@ -150,7 +134,6 @@ class Worker:
         own: dict[JobKind, Callable[[Core, Job], Awaitable[Effect | None]]] = {
             JobKind.INDEX: _index,
             JobKind.REEMBED: self._reembed,
-            JobKind.EXTRACT: run_extraction,
             JobKind.SCRUB: _scrub,
             JobKind.NEAREST: self._nearest,
             JobKind.CHECKSUM: self._add_checksums,
@@ -160,7 +143,9 @@ class Worker:
             from holdfast.runtime.transcripts.maintenance_job import run_maintenance
 
             own[JobKind.MAINTAIN] = run_maintenance
-        return {kind: Handler(do) for kind, do in own.items()}
+        handlers = {kind: Handler(do) for kind, do in own.items()}
+        handlers[JobKind.EXTRACT] = Handler(self._extract, learn_by_rules_instead)
+        return handlers
 
     @property
     def kinds(self) -> frozenset[JobKind]:
@@ -382,6 +367,9 @@ class Worker:
                 lambda reader: reader.index.backlog(core.embedder.fingerprint, core.analyzer.version, after, limit),
             )
         )
+
+    async def _extract(self, core: Core, job: Job) -> Effect:
+        return await run_extraction(core, job, self._set_progress)
 
     async def _nearest(self, core: Core, job: Job) -> Effect:
         return await approximate_index.build_index(core, job, self._set_progress)

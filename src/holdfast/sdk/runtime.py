@@ -83,9 +83,8 @@ class RuntimeOpening:
         model = plan.model
         model_options = (None, None, None) if model is None else (model.name, model.url, model.key)
         curator = make_curator(settings, *model_options, max_chars=profile.budget.maintenance_chars)
-        governance = Governance(
-            plan.identity, profile, catalogue(profile, plan.circumstances(model=curator is not None))
-        )
+        maintains = curator is not None and "maintain" in (settings.asked_verbs or {"maintain"})
+        governance = Governance(plan.identity, profile, catalogue(profile, plan.circumstances(model=maintains)))
         engine = await open_engine(
             location,
             settings,

@@ -75,6 +75,7 @@ TABLES = tuple(
         "resources",
         "vectors",
         "evidence",
+        "contradictions",
         "tombstones",
         "answers",
         "aliases",

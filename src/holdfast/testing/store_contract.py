@@ -33,6 +33,7 @@ from holdfast.testing.store_suite.grants import GrantContract
 from holdfast.testing.store_suite.indexes import IndexContract
 from holdfast.testing.store_suite.jobs import JobContract
 from holdfast.testing.store_suite.lifecycle import LifecycleContract
+from holdfast.testing.store_suite.reconciliation import ReconciliationContract
 from holdfast.testing.store_suite.records import RecordContract
 from holdfast.testing.store_suite.resources import ResourceContract
 from holdfast.testing.store_suite.scribe import (
@@ -57,6 +58,7 @@ __all__ = ["DurableStoreContract", "StoreContract", "StoreFactory"]
 
 
 class StoreContract(
+    ReconciliationContract,
     RecordContract,
     GrantContract,
     IndexContract,

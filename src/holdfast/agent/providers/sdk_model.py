@@ -33,6 +33,14 @@ _TOO_LONG = ("context_length_exceeded", "request_too_large")
 _CAUGHT = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, ValueError, TypeError, RecursionError)
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointAdvice:
+    """The advice in errors: how to correct the key, and how to send less text."""
+
+    key: str
+    length: str
+
+
 @dataclass(slots=True)
 class ReplyDraft:
     """A partial answer."""
@@ -66,8 +74,11 @@ class SdkModel:
         api_key: Secret | None = None,
         retries: int = RETRIES,
         silence_seconds: float = SILENCE_SECONDS,
+        advice: EndpointAdvice | None = None,
     ) -> None:
-        """`silence_seconds` limits the wait for the first output, and for each further piece."""
+        """`silence_seconds` limits the wait for the first output, and for each further piece. `advice` (default: for
+        an agent's configuration) says in errors what to do.
+        """
         try:
             self._sdk: Any = import_module(self.provider)
         except ImportError:
@@ -76,6 +87,7 @@ class SdkModel:
             ) from None
         self._model = model
         self._url = base_url
+        self._advice = advice or _advise_agent(self.provider.upper())
         self._client = self._connect(
             api_key.revealed() if api_key else None,
             base_url=base_url,
@@ -146,18 +158,12 @@ class SdkModel:
         return ModelUnavailable(f"{where} sent an answer that cannot be read ({type(error).__name__}); try again")
 
     def _status_error(self, error: Exception, status: int) -> ModelError:
-        where, model, name = self._url, self._model, self.provider.upper()
+        where, model = self._url, self._model
         code = getattr(error, "code", None) or getattr(error, "type", None)
         if status == 413 or code in _TOO_LONG:
-            return ModelMisconfigured(
-                f"{where} answered {status}: this is too long for {model}; begin a new session, or lower"
-                " agent.historyMessages"
-            )
+            return ModelMisconfigured(f"{where} answered {status}: this is too long for {model}; {self._advice.length}")
         if status in (401, 403):
-            return ModelMisconfigured(
-                f"{where} answered {status}: check the key, in {name}_API_KEY or the file that agent.apiKeyFile names."
-                f" agent.baseUrl is sent only the key of agent.apiKeyFile; {name}_BASE_URL is sent {name}_API_KEY"
-            )
+            return ModelMisconfigured(f"{where} answered {status}: check the key, {self._advice.key}")
         if status == 404:
             return ModelMisconfigured(f"{where} answered 404: check the address, and that it has the model {model!r}")
         if status in _PASSING or status >= 500:
@@ -165,6 +171,14 @@ class SdkModel:
         return ModelMisconfigured(
             f"{where} answered {status}: check that {model!r} can chat, and call tools if it has any"
         )
+
+
+def _advise_agent(name: str) -> EndpointAdvice:
+    return EndpointAdvice(
+        key=f"in {name}_API_KEY or the file that agent.apiKeyFile names. agent.baseUrl is sent only the key of"
+        f" agent.apiKeyFile; {name}_BASE_URL is sent {name}_API_KEY",
+        length="begin a new session, or lower agent.historyMessages",
+    )
 
 
 def _connection_error(error: BaseException, where: str) -> ModelUnavailable:

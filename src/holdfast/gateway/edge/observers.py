@@ -284,6 +284,7 @@ OPERATIONS: dict[Action, str] = {
     Action.FLUSH: "upsert_memory",
     Action.REMEMBER: "create_memory",
     Action.CORRECT: "update_memory",
+    Action.REVERT: "update_memory",
     Action.FORGET: "delete_memory",
     Action.SEARCH: "search_memory",
     Action.RECALL: "search_memory",

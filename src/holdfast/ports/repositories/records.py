@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.forgetting import ForgetPlan, ForgetTarget
-from holdfast.domain.ids import MessageId
+from holdfast.domain.ids import MemoryId, MessageId
 from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Partition, Scope
@@ -31,6 +31,15 @@ class RecordReader(Protocol):
 
     def page(self, wanted: ListFilter, before: str | None, limit: int) -> Sequence[Record]:
         """Return records with ids below `before`, newest first."""
+
+    def histories(self, memory_ids: Sequence[str]) -> Sequence[Sequence[MemoryRecord]]:
+        """Return the readable ones of these memories with all revisions, oldest first, ordered by id."""
+
+    def resting_on(self, message_ids: Sequence[str]) -> Sequence[MemoryId]:
+        """Return the memories that rest on any of these messages, with any revision."""
+
+    def contradictions(self, memory_ids: Sequence[str]) -> Mapping[str, Sequence[MemoryId]]:
+        """Return which memories the current revisions of these contradict, where both are marked."""
 
     def in_slot(self, scope: Scope, slot: str) -> Record | None:
         """Return the current memory in the slot, of exactly this scope."""
@@ -68,9 +77,6 @@ class RecordWriter(RecordReader, Protocol):
 
         Raises `RevisionConflict` if it is superseded already.
         """
-
-    def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
-        """Link the current revision to further messages."""
 
     def forget(self, plan: ForgetPlan, at: datetime) -> tuple[int, int]:
         """Forget, and return the number of tombstones, and of records that can still be found (0)."""

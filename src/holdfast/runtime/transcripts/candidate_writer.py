@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.domain import ids
+from holdfast.domain.authorship import holds_recall, is_own_statement
 from holdfast.domain.candidates import (
     GROUNDS,
     CandidatePrivacy,
@@ -21,22 +22,24 @@ from holdfast.domain.candidates import (
     Reason,
     Verdict,
     evidence_authority,
+    is_of_a_user,
     is_supported,
     judge_candidate,
 )
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId, MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
+from holdfast.domain.reconciliation import can_end
 from holdfast.domain.runtime_api.writing import CandidateVerdict
 from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Message
+from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import Authority, TranscriptTurn
 from holdfast.ports import NewRevision, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of, is_answer_to, seal_digest
 from holdfast.runtime.job_queue import enqueue_indexing
-from holdfast.runtime.remember import time_after
+from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
 
 
 class CandidateSource(NamedTuple):
@@ -127,8 +130,7 @@ class EvidenceResolver:
         turn = self._turn(message.scope.thread, message.turn_id)
         matches = () if turn is None else (each for each in turn.messages if each.id == message.id)
         for each in matches:
-            authority = evidence_authority(each.authority, message.role)
-            return CitedMessage(message.id, authority, message.text, message.recorded_at)
+            return CitedMessage(message.id, _ground(each.authority, message), message.text, message.recorded_at)
         return Reason.EVIDENCE_NOT_FOUND
 
     def _of_message(self, message_id: str) -> list[CitedMessage] | Reason:
@@ -155,6 +157,14 @@ class EvidenceResolver:
         if key not in self._turns:
             self._turns[key] = self._reader.transcripts.turn(thread, turn_id)
         return self._turns[key]
+
+
+def _ground(authority: Authority, message: Message) -> Authority:
+    """Return the authority of a message as evidence. Only a subject's own words are what a user asserts."""
+    ground = evidence_authority(authority, message.role)
+    if message.role is not Role.USER or not is_of_a_user(ground) or is_own_statement(message):
+        return ground
+    return Authority.SUBJECT_PROJECTION if holds_recall(message.text) else Authority.EXTERNAL_CONTENT
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -220,7 +230,7 @@ def _store_candidate(
         return _add_revision(transaction, writer, ready, judgement, evidence, None)
     if _normalize(old.text) != _normalize(given.content):
         newer = any(each.recorded_at > old.recorded_at for each in cited)
-        if newer and judgement.verdict is Verdict.ACCEPTED and judgement.trust >= old.trust:
+        if newer and judgement.verdict is Verdict.ACCEPTED and can_end(judgement.trust, old.trust):
             return _add_revision(transaction, writer, ready, judgement, evidence, old)
         return _unchanged_verdict(given, Judgement(Reason.CORRECTED_SINCE, judgement.trust))
     stronger = old.status is not Status.ACCEPTED or judgement.trust > old.trust
@@ -279,15 +289,19 @@ def _merge_evidence(
     evidence: tuple[MessageId, ...],
     old: MemoryRecord,
 ) -> CandidateVerdict:
-    """Add the evidence of a repeated statement, so that the memory stays if one message is forgotten."""
+    """Add the evidence of a repeated statement in a revision, so that the memory stays if one message is forgotten."""
     linked = {each.message_id for each in old.evidence}
     further = [message_id for message_id in evidence if message_id not in linked]
     accepted = judgement.verdict is Verdict.ACCEPTED
     merged = Judgement(Reason.MERGED, old.trust) if accepted else judgement
+    revision = old.revision
     if further:
-        transaction.records.add_evidence(old.id, further)
+        core, again = writer.core, repeat_revision(old, writer.now, writer.author, RESTATED)
+        revision = transaction.records.add_revision(
+            replace(again, evidence=tuple(further)), core.embedder.fingerprint, core.analyzer.version
+        )
         _append_event(transaction, writer, EventKind.MERGE, given, merged, old.id)
-    return _verdict(given, merged, bool(further), old.id, old.revision, evidence)
+    return _verdict(given, merged, bool(further), old.id, revision, evidence)
 
 
 def _append_event(

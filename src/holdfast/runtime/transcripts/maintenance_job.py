@@ -14,16 +14,14 @@ from functools import partial
 
 from holdfast.domain import ids
 from holdfast.domain.access import SYSTEM, Action, Grant, authorize
-from holdfast.domain.candidates import CandidatePrivacy, Verdict, can_accept, may_learn_from
-from holdfast.domain.contract import BillingType, Usage
+from holdfast.domain.candidates import CandidatePrivacy, Verdict
+from holdfast.domain.contract import Usage
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
 from holdfast.domain.jobs import Job
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.runtime_api.writing import CandidateVerdict, ModelUsage, SemanticGovernance
 from holdfast.domain.scope import Scope
-from holdfast.domain.transcript import Message, Role
-from holdfast.domain.usage import checked_usage
 from holdfast.errors import ModelMisconfigured
 from holdfast.ports import CurationResult, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
@@ -34,18 +32,16 @@ from holdfast.runtime.metering import report_costs, with_costs
 from holdfast.runtime.transcripts.candidate_writer import (
     CandidateAuthor,
     CandidateSource,
-    CitedMessage,
-    EvidenceResolver,
     IndexedCandidate,
     ValidatedCandidate,
     verdict_from_json,
     verdict_to_json,
     write_candidates,
 )
+from holdfast.runtime.transcripts.model_input import model_usage, select_visible
 
 # Maximum trust of a model's proposals: it may misread a message.
 _CEILING = Trust.MODEST
-_PROVIDER = "model"  # the billed provider if the curator names none
 NOTHING_TO_LEARN = "nothing_to_learn_from"
 MAINTAINED = "maintained"
 
@@ -85,7 +81,8 @@ async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]
     grant = authorize(SYSTEM, Action.WORK, job.scope)
     if await core.store.read(grant, lambda reader: load_outcome(reader, job.scope, job.record_ids)) is not None:
         return lambda transaction: None
-    messages = await core.store.read(grant, lambda reader: _learnable_messages(reader, job.scope, job.record_ids))
+    visible = await core.store.read(grant, lambda reader: select_visible(reader, job.scope, job.record_ids))
+    messages = [each.message for each in visible]
     curated = await core.curator.curate(messages) if messages else None
     if curated is not None and curated.failure is not None:
         await _note_failure(core, job, grant, curated)
@@ -98,48 +95,21 @@ async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]
         IndexedCandidate(given, indexing.IndexedText(analysis, made))
         for given, analysis, made in zip(givens, analyses, vectors.result, strict=True)
     ]
-    usage = (*_model_usage(core, job, curated), *vectors.took)
+    usage = (*_usage_of(core, job, curated), *vectors.took)
     return await with_costs(core, grant, usage, partial(_commit, core, job, curated, proposed), job)
 
 
 async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationResult) -> None:
     """Record a failed attempt, with the costs of the model's requests."""
     event = _event(core, job, curated, SemanticGovernance())
-    usage = _model_usage(core, job, curated)
+    usage = _usage_of(core, job, curated)
     effect = await with_costs(core, grant, usage, lambda transaction: transaction.events.append(event), job)
     await core.store.write(grant, effect)
     report_costs(core, effect)
 
 
-def _model_usage(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
-    """The model's metered usage; empty for a model that is not billed by requests."""
-    if curated is None or not curated.usage.requests:
-        return ()
-    model_usage = curated.usage
-    usage = Usage(
-        getattr(core.curator, "provider", _PROVIDER),
-        model=model_usage.model,
-        billing_type=BillingType.METERED_API,
-        input_tokens=model_usage.input_tokens,
-        output_tokens=model_usage.output_tokens,
-        details={"requests": model_usage.requests, "job": job.id},
-    )
-    return checked_usage((usage,), _PROVIDER)
-
-
-def _learnable_messages(reader: Reader, scope: Scope, message_ids: Sequence[str]) -> list[Message]:
-    """The messages a model may see; none if no proposal from them could be accepted."""
-    evidence = EvidenceResolver(reader, scope)
-    shown, grounds = [], []
-    for message in map(evidence.message, message_ids):
-        # Tool output is excluded whatever its authority: strangers may have written it to steer the model.
-        if message is None or message.plane is not None or message.role is Role.TOOL:
-            continue
-        cited = evidence.cite(message)
-        if isinstance(cited, CitedMessage) and may_learn_from(cited.ground):
-            shown.append(message)
-            grounds.append(cited.ground)
-    return shown if any(can_accept(ground, Plane.LONG_TERM) for ground in grounds) else []
+def _usage_of(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usage, ...]:
+    return model_usage(core.curator, job, None if curated is None else curated.usage)
 
 
 def _to_candidates(job: Job, curated: CurationResult | None, shown: set[str]) -> list[ValidatedCandidate]:

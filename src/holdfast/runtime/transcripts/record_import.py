@@ -198,6 +198,7 @@ class RecordImporter:
                 metadata=revision.metadata,
                 analysis=entry.analysis,
                 vectors=entry.vectors,
+                contradicts=tuple(MemoryId(_target_id(each, self.memories_home)) for each in revision.contradicts),
             )
             for revision, entry in zip(memory.revisions, entries, strict=True)
         ]

@@ -192,6 +192,16 @@ CREATE TABLE evidence (
 );
 CREATE INDEX evidence_message ON evidence (message_number);
 
+-- From one revision of a memory to the memories that it contradicts. Ids, because the mark stays when one of them is
+-- revised. It counts while the current revisions of both have it.
+CREATE TABLE contradictions (
+    memory_number BIGINT NOT NULL REFERENCES records (number),
+    contradicted_id TEXT COLLATE "C" NOT NULL,
+    checksum BIGINT,
+    PRIMARY KEY (memory_number, contradicted_id)
+);
+CREATE INDEX contradictions_id ON contradictions (contradicted_id);
+
 -- What was forgotten: never its text. `external_key` keeps a replay of the same message from bringing it back.
 CREATE TABLE tombstones (
     partition_id BIGINT NOT NULL REFERENCES partitions (id),
@@ -548,6 +558,8 @@ FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON vectors
 FOR EACH ROW EXECUTE FUNCTION set_vector_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON evidence
+FOR EACH ROW EXECUTE FUNCTION set_checksum();
+CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON contradictions
 FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON tombstones
 FOR EACH ROW EXECUTE FUNCTION set_checksum();

@@ -75,6 +75,10 @@ _CHECKS = {
         " LEFT JOIN records r ON r.number = e.message_number"
         " WHERE coalesce(m.kind, -1) <> 1 OR coalesce(r.kind, -1) <> 0"
     ),
+    "contradictions are of memories": (
+        "SELECT count(*) FROM contradictions c LEFT JOIN records m ON m.number = c.memory_number"
+        " WHERE coalesce(m.kind, -1) <> 1"
+    ),
     "resources have their text": (
         "SELECT count(*) FROM resources r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
     ),
@@ -177,6 +181,7 @@ def _check_rules(database: Database, dialect: Dialect) -> tuple[dict[str, int], 
             "records",
             "vectors",
             "evidence",
+            "contradictions",
             "tombstones",
             "operations",
             "jobs",

@@ -77,7 +77,7 @@ def metadata_json(metadata: Mapping[str, str]) -> str | None:
     return json.dumps(dict(metadata), ensure_ascii=False) if metadata else None
 
 
-def record(row: Sequence[Any], evidence: Sequence[Evidence] = ()) -> Record:
+def record(row: Sequence[Any], evidence: Sequence[Evidence] = (), contradicts: Sequence[MemoryId] = ()) -> Record:
     (_, kind, record_id, revision, turn_id, position, text, sender, role, said_at, recorded_at, superseded_at) = row[
         :12
     ]
@@ -118,6 +118,7 @@ def record(row: Sequence[Any], evidence: Sequence[Evidence] = ()) -> Record:
         reason=reason,
         evidence=tuple(evidence),
         metadata=entries,
+        contradicts=tuple(contradicts),
     )
 
 

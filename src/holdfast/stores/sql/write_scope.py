@@ -176,6 +176,7 @@ def shared_values(
 def index_values(new: NewMessage | NewRevision, embedder_id: int) -> tuple[Any, ...]:
     """Return those of `RECORD_COLUMNS` that are derived from the text."""
     made = new.analysis
+    assert made is not None
     return int(made.flags), made.length, embedder_id if new.vectors else None, made.terms
 
 

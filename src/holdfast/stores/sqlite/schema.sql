@@ -166,6 +166,16 @@ CREATE TABLE evidence (
 ) WITHOUT ROWID;
 CREATE INDEX evidence_message ON evidence (message_number);
 
+-- From one revision of a memory to the memories that it contradicts. Ids, because the mark stays when one of them is
+-- revised. It counts while the current revisions of both have it.
+CREATE TABLE contradictions (
+    memory_number INTEGER NOT NULL REFERENCES records (number),
+    contradicted_id TEXT NOT NULL,
+    checksum INTEGER,
+    PRIMARY KEY (memory_number, contradicted_id)
+) WITHOUT ROWID;
+CREATE INDEX contradictions_id ON contradictions (contradicted_id);
+
 -- What was forgotten: never its text. `external_key` keeps a replay of the same message from bringing it back.
 CREATE TABLE tombstones (
     partition_id INTEGER NOT NULL REFERENCES partitions (id),

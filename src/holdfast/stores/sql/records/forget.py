@@ -19,6 +19,7 @@ from holdfast.stores.sql.write_scope import WriteScope, delete_vectors
 
 _LAST = "(SELECT max(r.position) FROM records r WHERE r.conversation_id = conversations.id)"
 _KEEP_POSITIONS = f"UPDATE conversations SET least_position = {_LAST} + 1 WHERE least_position <= {_LAST}"
+_LINKS = (("evidence", "message_number"), ("evidence", "memory_number"), ("contradictions", "memory_number"))
 
 
 class RecordForgetter(SqlRepository):
@@ -29,6 +30,8 @@ class RecordForgetter(SqlRepository):
         found = self._rows_of(record_ids, plan.baseless)
         for chunk in chunks(found, self._scope.dialect.chunk):
             self._delete(chunk, to_micros(at))
+        for condition, named in self._scope.among("contradicted_id", record_ids):
+            self._db.execute(f"DELETE FROM contradictions WHERE {condition}", named)
         # Jobs keep a memory that lost only an older revision.
         SqlJobWriter(self._scope).forget_records(record_ids)
         left = SqlResourceWriter(self._scope).forget(plan.resource_ids)
@@ -48,9 +51,9 @@ class RecordForgetter(SqlRepository):
     def _delete(self, found: Sequence[Any], at: int) -> None:
         numbers = [row[0] for row in found]
         self._mark_weakened(numbers)
-        for column in ("message_number", "memory_number"):
+        for table, column in _LINKS:
             condition, named = self._scope.dialect.among(column, numbers)
-            self._db.execute(f"DELETE FROM evidence WHERE {condition}", named)
+            self._db.execute(f"DELETE FROM {table} WHERE {condition}", named)
         self._keep_positions({row[5] for row in found if row[5] is not None})
         condition, named = self._scope.dialect.among("number", numbers)
         self._db.execute(f"{self._scope.dialect.blank_texts} WHERE {condition}", named)

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.domain.access import ActorKind, can_read_store, owns_partition
 from holdfast.domain.forgetting import ForgetPlan, ForgetTarget
-from holdfast.domain.ids import MessageId
+from holdfast.domain.ids import MemoryId, MessageId
 from holdfast.domain.memory import WITHHELD, Evidence, MemoryRecord
 from holdfast.domain.results import HitKind, Record
 from holdfast.domain.scope import CONVERSATION_PARTS, SCOPE_PARTS, Partition, PartitionKind, Scope
@@ -30,13 +30,15 @@ class SqlRecordReader(SqlRepository):
         found: list[Any] = []
         for condition, named in self._scope.among("r.number", list(numbers)):
             found += self._select(condition, named, keyed=True)
-        return {row[0]: built for row, built in zip(found, self._build(found), strict=True)}
+        return {row[0]: built for row, built in zip(found, self._build(found, marked=False), strict=True)}
 
-    def _build(self, found: Sequence[Any]) -> list[Record]:
+    def _build(self, found: Sequence[Any], *, marked: bool = True) -> list[Record]:
+        """Build records with their evidence, and with the marks of contradictions, unless it must be fast."""
         memories = [row[0] for row in found if row[1] == rows.MEMORY]
         evidence = self._evidence(memories) if memories else {}
+        marks = self._marks("c.memory_number", memories) if memories and marked else {}
         try:
-            return [rows.record(row, evidence.get(row[0], ())) for row in found]
+            return [rows.record(row, evidence.get(row[0], ()), marks.get(row[0], ())) for row in found]
         except ValueError as error:
             raise StoreCorrupt("a record cannot be read; run `holdfast store verify` to see what is wrong") from error
 
@@ -52,6 +54,17 @@ class SqlRecordReader(SqlRepository):
                         MessageId(message_id), text, sender, from_micros(said_at), conversation or None, external_id
                     )
                 )
+        return gathered
+
+    def _marks(self, column: str, keys: Sequence[Any]) -> dict[Any, list[MemoryId]]:
+        """Return the ids of contradicted memories by a key of the revisions that are marked."""
+        gathered: dict[Any, list[MemoryId]] = {}
+        within, values = self._scope.within(keyed=True)
+        is_old = "FALSE" if column == "r.id" else "r.superseded_at IS NOT NULL"
+        current = " AND r.superseded_at IS NULL" if column == "r.id" else ""
+        statement = _MARKS.format(column=column, among="{}", within=within + current, is_old=is_old)
+        for key, contradicted in self._scope.rows_among(column, keys, statement, values):
+            gathered.setdefault(key, []).append(MemoryId(contradicted))
         return gathered
 
     def _select(self, condition: str, values: Sequence[Any], tail: str = "", *, keyed: bool = False) -> list[Any]:
@@ -136,6 +149,7 @@ class SqlRecordReader(SqlRepository):
         found = self._select(
             f"r.partition_id = ? AND r.slot_key = ? AND r.superseded_at IS NULL AND {exactly}",
             [self._scope.number_of(scope.partition), rows.key_of(slot), *rows.scope_values(scope)],
+            "ORDER BY r.id DESC LIMIT 1",
         )
         return self._build(found)[0] if found else None
 
@@ -152,18 +166,34 @@ class SqlRecordReader(SqlRepository):
     def memories(self, after: str, limit: int) -> Sequence[Sequence[MemoryRecord]]:
         within, values = self._scope.within(keyed=True)
         of_memories = f"FROM {rows.RECORD_TABLES} WHERE r.kind = {rows.MEMORY} AND {within}"
-        ids = [
-            row[0]
-            for row in self._db.execute(
-                f"SELECT DISTINCT r.id {of_memories} AND r.id > ? ORDER BY r.id LIMIT ?", [*values, after, limit]
-            )
-        ]
-        found: dict[str, list[MemoryRecord]] = {memory_id: [] for memory_id in ids}
-        statement = f"SELECT {rows.RECORD_COLUMNS} {of_memories} AND {{}} ORDER BY r.id, r.revision"
-        for built in self._build(self._scope.rows_among("r.id", ids, statement, before=values)):
+        found = self._db.execute(
+            f"SELECT DISTINCT r.id {of_memories} AND r.id > ? ORDER BY r.id LIMIT ?", [*values, after, limit]
+        )
+        return self.histories([row[0] for row in found])
+
+    def histories(self, memory_ids: Sequence[str]) -> Sequence[Sequence[MemoryRecord]]:
+        within, values = self._scope.within(keyed=True)
+        statement = (
+            f"SELECT {rows.RECORD_COLUMNS} FROM {rows.RECORD_TABLES}"
+            f" WHERE r.kind = {rows.MEMORY} AND {within} AND {{}} ORDER BY r.id, r.revision"
+        )
+        found: dict[str, list[MemoryRecord]] = {}
+        for built in self._build(self._scope.rows_among("r.id", memory_ids, statement, before=values)):
             if isinstance(built, MemoryRecord):
-                found[built.id].append(built)
-        return list(found.values())
+                found.setdefault(built.id, []).append(built)
+        return [found[memory_id] for memory_id in sorted(found)]
+
+    def resting_on(self, message_ids: Sequence[str]) -> Sequence[MemoryId]:
+        within, values = self._scope.within(keyed=True)
+        statement = (
+            "SELECT DISTINCT r.id FROM records m JOIN evidence e ON e.message_number = m.number"
+            " JOIN records r ON r.number = e.memory_number JOIN scopes s ON s.id = r.scope_id"
+            f" WHERE {{}} AND {within}"
+        )
+        return sorted({MemoryId(row[0]) for row in self._scope.rows_among("m.id", message_ids, statement, values)})
+
+    def contradictions(self, memory_ids: Sequence[str]) -> Mapping[str, Sequence[MemoryId]]:
+        return self._marks("r.id", memory_ids)
 
     def links(self, memory_ids: Sequence[str]) -> Mapping[tuple[str, int], Sequence[MessageId]]:
         within, values = self._scope.within(keyed=True)
@@ -249,6 +279,14 @@ _EVIDENCE = (
     " JOIN records r ON r.number = e.message_number JOIN texts t ON t.number = r.number"
     " JOIN scopes s ON s.id = r.scope_id"
     f" WHERE {{}} AND {{}} AND {rows.LEARNED_FROM} ORDER BY r.said_at, r.position"
+)
+# The mark of a current revision counts while the other memory's current one has it, too.
+_MARKS = (
+    "SELECT {column}, c.contradicted_id FROM contradictions c JOIN records r ON r.number = c.memory_number"
+    " JOIN scopes s ON s.id = r.scope_id WHERE {among} AND {within} AND ({is_old} OR EXISTS (SELECT 1 FROM records o"
+    " JOIN contradictions b ON b.memory_number = o.number WHERE o.id = c.contradicted_id AND o.superseded_at IS NULL"
+    " AND +o.partition_id = r.partition_id AND o.status = 'accepted' AND b.contradicted_id = r.id))"
+    " ORDER BY c.contradicted_id"
 )
 # The index finds scopes by the name of a conversation; the rows of each are searched until the first is found, as a
 # forget there would do.

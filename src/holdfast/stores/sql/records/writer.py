@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from holdfast.domain.forgetting import ForgetPlan
@@ -11,7 +12,7 @@ from holdfast.domain.results import Record
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import to_micros
 from holdfast.errors import NotFound, RevisionConflict
-from holdfast.ports import NewRevision, StoredResponse
+from holdfast.ports import Analysis, NewRevision, StoredResponse, TextFlag
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows
 from holdfast.stores.sql.records.forget import RecordForgetter
@@ -31,6 +32,12 @@ _AS_BEFORE = (
     "INSERT INTO evidence (memory_number, message_number) SELECT ?, e.message_number FROM evidence e"
     " JOIN records r ON r.number = e.memory_number WHERE r.id = ? AND r.revision = ? ON CONFLICT DO NOTHING"
 )
+_MARK_COLUMNS = ("memory_number", "contradicted_id")
+_INDEX_DATA = (
+    "SELECT r.number, r.partition_id, r.analyzer, r.flags, r.length, r.terms, e.fingerprint FROM records r"
+    " LEFT JOIN embedders e ON e.id = r.embedder_id WHERE r.id = ? AND r.revision = ? AND r.kind = 1"
+)
+_VECTORS = "SELECT number, piece, vector FROM vectors WHERE partition_id = ? AND number = ? ORDER BY piece"
 
 
 class SqlRecordWriter(SqlRecordReader):
@@ -45,6 +52,8 @@ class SqlRecordWriter(SqlRecordReader):
 
     def add_revision(self, revision: NewRevision, embedder: str, analyzer: int) -> int:
         partition = self._scope.partition_id(revision.scope.partition)
+        if revision.analysis is None:
+            revision, embedder, analyzer = self._copy_index(revision, embedder)
         self._scope.touch(partition)
         drawn = self._scope.dialect.reserve_numbers(self._db, 1)
         change = self._scope.change(partition)
@@ -60,9 +69,23 @@ class SqlRecordWriter(SqlRecordReader):
         (record,) = self._scope.dialect.add_records(self._db, drawn, *new)
         put_vectors(self._scope, [(partition, record, revision.vectors)], embedder_id)
         self._link(record, revision.evidence, moved=revision.moved)
-        if revision.rests_as_before:
-            self._db.execute(_AS_BEFORE, (record, revision.id, revision.supersedes))
+        if revision.rests_as_before or revision.repeats is not None:
+            self._db.execute(_AS_BEFORE, (record, revision.id, revision.repeats or revision.supersedes))
+        if revision.contradicts:
+            marks = [(record, memory_id) for memory_id in dict.fromkeys(revision.contradicts)]
+            self._scope.dialect.insert(self._db, "contradictions", _MARK_COLUMNS, marks)
         return number
+
+    def _copy_index(self, revision: NewRevision, embedder: str) -> tuple[NewRevision, str, int]:
+        """Complete a revision that repeats an earlier one; also return the embedder and analyzer of its index data."""
+        row = self._db.execute(_INDEX_DATA, (revision.id, revision.repeats)).fetchone()
+        if row is None:
+            raise NotFound(f"there is no revision {revision.repeats} of memory {revision.id!r:.80}")
+        number, partition, analyzer, flags, length, terms, fingerprint = row
+        found = self._db.execute(_VECTORS, (partition, number)).fetchall() if fingerprint else []
+        vectors = [bytes(vector) for _, _, vector in self._scope.dialect.vectors(found)]
+        analysis = Analysis(bytes(terms), length, TextFlag(flags), ())
+        return replace(revision, analysis=analysis, vectors=vectors), fingerprint or embedder, analyzer
 
     def _slot_of(self, revision: NewRevision) -> bytes | None:
         """Return the slot of the corrected revision, so that later statements replace the correction too."""
@@ -99,17 +122,6 @@ class SqlRecordWriter(SqlRecordReader):
             "UPDATE records SET superseded_at = ?, change = ? WHERE number = ?",
             (to_micros(at), self._scope.change(row[1]), row[0]),
         )
-
-    def add_evidence(self, memory_id: str, evidence: Sequence[MessageId]) -> None:
-        reach, values = self._scope.reach(keyed=True)
-        row = self._db.execute(
-            f"SELECT r.number, r.partition_id FROM records r WHERE r.id = ? AND r.superseded_at IS NULL AND {reach}",
-            [memory_id, *values],
-        ).fetchone()
-        if row is None:
-            raise NotFound(f"there is no memory {memory_id!r:.80} in this scope")
-        self._link(row[0], evidence)
-        self._db.execute("UPDATE records SET change = ? WHERE number = ?", (self._scope.change(row[1]), row[0]))
 
     def _link(self, memory: int, evidence: Sequence[MessageId], *, moved: bool = False) -> None:
         if not evidence:

@@ -1,0 +1,1 @@
+"""Measure attacks that try to plant, end or hide memories."""
