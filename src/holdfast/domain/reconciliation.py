@@ -225,8 +225,8 @@ def _known_at(memory: MemoryRecord) -> datetime:
 class Fact:
     """The parts of a text that must agree with those of another for both to say the same.
 
-    `names` are the words with a capital letter, except the first word; that is `opening`. `head` is the thing or person that the
-    sentence is about, if not the subject: "brother" in "Ana's brother lives in Cork".
+    `names` are the words with a capital letter, except the first word; that is `opening`. `head` is the thing or
+    person that the sentence is about, if not the subject: "brother" in "Ana's brother lives in Cork".
     """
 
     order: tuple[str, ...]
