@@ -23,7 +23,7 @@ from holdfast.domain.memory import (
 )
 from holdfast.domain.reconciliation import (
     Decision,
-    Reason,
+    DecisionReason,
     decide,
     decide_in_slot,
     normalize_statement,
@@ -151,36 +151,36 @@ def test_a_claimed_update_of_the_same_matter_ends_what_was_known(known: str, tex
 @pytest.mark.parametrize(
     ("known", "text", "reason"),
     [
-        ("Ana lives in Valencia.", "Ana bought a red bike.", Reason.UNRELATED),
-        ("Ana is allergic to bees.", "Ana plays the trombone.", Reason.UNRELATED),
-        ("Ana lives in Cork.", "Ana's brother lives in Galway.", Reason.UNRELATED),
-        ("Ana is married to Karim.", "Ana's sister is married to Lars.", Reason.UNRELATED),
-        ("Ana's son Max plays football.", "Ana's son Max has a fever.", Reason.UNRELATED),
-        ("Ana has a daughter called Wren.", "Ana has another daughter called Lark.", Reason.FURTHER),
+        ("Ana lives in Valencia.", "Ana bought a red bike.", DecisionReason.UNRELATED),
+        ("Ana is allergic to bees.", "Ana plays the trombone.", DecisionReason.UNRELATED),
+        ("Ana lives in Cork.", "Ana's brother lives in Galway.", DecisionReason.UNRELATED),
+        ("Ana is married to Karim.", "Ana's sister is married to Lars.", DecisionReason.UNRELATED),
+        ("Ana's son Max plays football.", "Ana's son Max has a fever.", DecisionReason.UNRELATED),
+        ("Ana has a daughter called Wren.", "Ana has another daughter called Lark.", DecisionReason.FURTHER),
     ],
 )
-def test_a_claimed_update_of_another_matter_ends_nothing(known: str, text: str, reason: Reason) -> None:
+def test_a_claimed_update_of_another_matter_ends_nothing(known: str, text: str, reason: DecisionReason) -> None:
     decided = judge(known, text, UPDATE)
     assert (decided.relation, decided.reason) == (NEW, reason)
 
 
 def test_an_update_of_a_memory_of_higher_trust_is_a_contradiction() -> None:
     decided = judge("Ana lives in Porto.", "Ana lives in Faro.", UPDATE, trust=Trust.STATED)
-    assert (decided.relation, decided.reason) == (CONTRADICTION, Reason.HIGHER_TRUST)
+    assert (decided.relation, decided.reason) == (CONTRADICTION, DecisionReason.HIGHER_TRUST)
 
 
 @pytest.mark.parametrize("role", [Role.ASSISTANT, Role.TOOL, Role.SYSTEM])
 def test_an_update_that_no_person_said_ends_nothing(role: Role) -> None:
     old = memory("Ana lives in Turin.")
     decided = decide(propose("Ana lives in Milan.", UPDATE, old), [said(role=role)], [old], subject="ana")
-    assert (decided.relation, decided.reason) == (NEW, Reason.NOT_SAID_BY_PERSON)
+    assert (decided.relation, decided.reason) == (NEW, DecisionReason.NOT_SAID_BY_PERSON)
 
 
 def test_older_words_end_nothing() -> None:
     old = memory("Ana lives in Porto.")
     before = said(at=MARCH - timedelta(days=60))
     decided = decide(propose("Ana lives in Faro.", UPDATE, old), [before], [old], subject="ana")
-    assert (decided.relation, decided.reason) == (CONTRADICTION, Reason.OLDER)
+    assert (decided.relation, decided.reason) == (CONTRADICTION, DecisionReason.OLDER)
 
 
 def test_an_update_ends_a_memory_when_it_says_so_but_not_before_it_was_last_said() -> None:
@@ -203,7 +203,7 @@ def test_a_memory_that_has_ended_is_not_repeated_but_begins_anew() -> None:
 
 def test_a_target_that_is_not_known_is_no_target() -> None:
     decided = decide(propose("Ana lives in Faro.", UPDATE, memory("Mimi.")), [said()], [memory("Ana works.")])
-    assert (decided.relation, decided.reason) == (NEW, Reason.UNKNOWN_TARGET)
+    assert (decided.relation, decided.reason) == (NEW, DecisionReason.UNKNOWN_TARGET)
 
 
 def test_a_memory_that_rests_on_nothing_gets_no_evidence() -> None:
@@ -225,7 +225,7 @@ def test_facts_of_one_slot_replace_each_other_unless_trust_or_time_forbids() -> 
     assert decide_in_slot(newer, old).relation is UPDATE
     assert decide_in_slot(newer, replace(old, trust=Trust.STATED)).relation is CONTRADICTION
     older = replace(newer, validity=Validity(since=MARCH - timedelta(days=1)))
-    assert decide_in_slot(older, old) == Decision(None, Reason.OLDER, old)
+    assert decide_in_slot(older, old) == Decision(None, DecisionReason.OLDER, old)
     assert decide_in_slot(replace(newer, text="Ana lives in Porto"), old).relation is DUPLICATE
 
 

@@ -44,7 +44,7 @@ _HEAD_WORDS = 3
 _LEAST_PART = 4
 
 
-class Reason(StrEnum):
+class DecisionReason(StrEnum):
     """The reason of a decision."""
 
     NOTHING_ALIKE = "nothing_alike"
@@ -73,7 +73,7 @@ class Decision:
     """
 
     relation: FactRelation | None
-    reason: Reason
+    reason: DecisionReason
     target: MemoryRecord | None = None
     ends_at: datetime | None = None
 
@@ -103,32 +103,32 @@ def decide(
     open_now = [memory for memory in known if not _has_ended(memory, said_at)]
     same = _find_same_words(candidate.text, open_now)
     if same is not None:
-        return _repeat(candidate, same, Reason.SAME_WORDS)
+        return _repeat(candidate, same, DecisionReason.SAME_WORDS)
     target = next((memory for memory in open_now if memory.id == candidate.target), None)
     if target is None:
         missing = candidate.relation not in (None, FactRelation.NEW)
-        return _decide_unclaimed(candidate, open_now, subject, Reason.UNKNOWN_TARGET if missing else None)
+        return _decide_unclaimed(candidate, open_now, subject, DecisionReason.UNKNOWN_TARGET if missing else None)
     facts = _Comparison(read_fact(candidate.text, subject), read_fact(target.text, subject))
     if candidate.relation is FactRelation.DUPLICATE:
         if facts.is_restatement:
-            return _repeat(candidate, target, Reason.RESTATED)
-        return _contradict(candidate, target) if facts.is_opposite else _new(Reason.DETAILS_DIFFER)
+            return _repeat(candidate, target, DecisionReason.RESTATED)
+        return _contradict(candidate, target) if facts.is_opposite else _new(DecisionReason.DETAILS_DIFFER)
     if candidate.relation is FactRelation.UPDATE:
         return _decide_update(candidate, evidence, target, facts)
     if candidate.relation is FactRelation.CONTRADICTION:
-        return _contradict(candidate, target, Reason.CLAIMED)
+        return _contradict(candidate, target, DecisionReason.CLAIMED)
     return _decide_unclaimed(candidate, open_now, subject, None)
 
 
 def decide_in_slot(candidate: Candidate, old: MemoryRecord) -> Decision:
     """Decide on a candidate whose slot is taken: facts of one slot replace each other."""
     if normalize_statement(old.text) == normalize_statement(candidate.text):
-        return _repeat(candidate, old, Reason.SAME_WORDS)
+        return _repeat(candidate, old, DecisionReason.SAME_WORDS)
     if not _replaces(candidate, old):
-        return Decision(None, Reason.OLDER, old)
+        return Decision(None, DecisionReason.OLDER, old)
     if not can_end(candidate.trust, old.trust):
-        return _contradict(candidate, old, Reason.HIGHER_TRUST)
-    return Decision(FactRelation.UPDATE, Reason.IN_SLOT, old)
+        return _contradict(candidate, old, DecisionReason.HIGHER_TRUST)
+    return Decision(FactRelation.UPDATE, DecisionReason.IN_SLOT, old)
 
 
 def was_learned_before(candidate: Candidate, histories: Iterable[Sequence[MemoryRecord]]) -> bool:
@@ -163,14 +163,14 @@ def _find_same_words(text: str, known: Iterable[MemoryRecord]) -> MemoryRecord |
     return max(same, key=lambda memory: memory.trust, default=None)
 
 
-def _new(reason: Reason) -> Decision:
+def _new(reason: DecisionReason) -> Decision:
     return Decision(FactRelation.NEW, reason)
 
 
-def _repeat(candidate: Candidate, target: MemoryRecord, reason: Reason) -> Decision:
+def _repeat(candidate: Candidate, target: MemoryRecord, reason: DecisionReason) -> Decision:
     # What others claimed, its subject now says.
     if target.trust < Trust.MODEST <= candidate.trust:
-        return Decision(FactRelation.UPDATE, Reason.CONFIRMED, target)
+        return Decision(FactRelation.UPDATE, DecisionReason.CONFIRMED, target)
     # A memory without evidence was stated by itself: with evidence, it would go when that is forgotten. And words that
     # no person said do not keep a trusted memory alive.
     if not target.evidence or candidate.trust < min(target.trust, Trust.MODEST):
@@ -178,20 +178,22 @@ def _repeat(candidate: Candidate, target: MemoryRecord, reason: Reason) -> Decis
     return Decision(FactRelation.DUPLICATE, reason, target)
 
 
-def _contradict(candidate: Candidate, target: MemoryRecord, reason: Reason = Reason.OPPOSITE) -> Decision:
+def _contradict(
+    candidate: Candidate, target: MemoryRecord, reason: DecisionReason = DecisionReason.OPPOSITE
+) -> Decision:
     if candidate.trust < min(target.trust, Trust.MODEST):
-        return _new(Reason.NOT_SAID_BY_PERSON)
+        return _new(DecisionReason.NOT_SAID_BY_PERSON)
     return Decision(FactRelation.CONTRADICTION, reason, target)
 
 
 def _decide_unclaimed(
-    candidate: Candidate, known: Sequence[MemoryRecord], subject: str | None, reason: Reason | None
+    candidate: Candidate, known: Sequence[MemoryRecord], subject: str | None, reason: DecisionReason | None
 ) -> Decision:
     fact = read_fact(candidate.text, subject)
     for memory in known:
         if _Comparison(fact, read_fact(memory.text, subject)).is_opposite:
             return _contradict(candidate, memory)
-    return _new(reason or Reason.NOTHING_ALIKE)
+    return _new(reason or DecisionReason.NOTHING_ALIKE)
 
 
 def _decide_update(
@@ -199,21 +201,21 @@ def _decide_update(
 ) -> Decision:
     spoken = [message for message in evidence if message.role is Role.USER]
     if not spoken or candidate.trust < Trust.MODEST:
-        return _new(Reason.NOT_SAID_BY_PERSON)
+        return _new(DecisionReason.NOT_SAID_BY_PERSON)
     if facts.candidate.is_adding:
-        return _new(Reason.FURTHER)
+        return _new(DecisionReason.FURTHER)
     if not facts.is_same_matter:
-        return _new(Reason.UNRELATED)
+        return _new(DecisionReason.UNRELATED)
     if not can_end(candidate.trust, target.trust):
-        return _contradict(candidate, target, Reason.HIGHER_TRUST)
+        return _contradict(candidate, target, DecisionReason.HIGHER_TRUST)
     said_at, known_at = max(message.said_at for message in spoken), _known_at(target)
     since, until_now = candidate.validity.since, target.validity.since
     if said_at < known_at or (since is not None and until_now is not None and since < until_now):
-        return _contradict(candidate, target, Reason.OLDER)
+        return _contradict(candidate, target, DecisionReason.OLDER)
     # It was still true when it was last said.
     ends_at = said_at if since is None or since < known_at else since
     starts_later = until_now is not None and until_now >= ends_at
-    return Decision(FactRelation.UPDATE, Reason.SUCCEEDED, target, None if starts_later else ends_at)
+    return Decision(FactRelation.UPDATE, DecisionReason.SUCCEEDED, target, None if starts_later else ends_at)
 
 
 def _known_at(memory: MemoryRecord) -> datetime:
@@ -225,10 +227,10 @@ def _known_at(memory: MemoryRecord) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What of a text must agree with another one for both to say the same.
+    """The parts of a text that must agree with those of another for both to say the same.
 
-    `names` are the words with a capital letter, except the first word; that is `opening`. `head` is what or who the
-    sentence is about, if not the subject: "brother" in "Ana's brother lives in Cork".
+    `names` are the words with a capital letter, except the first word; that is `opening`. `head` is the thing or
+    person that the sentence is about, if not the subject: "brother" in "Ana's brother lives in Cork".
     """
 
     order: tuple[str, ...]

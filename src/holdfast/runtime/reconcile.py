@@ -19,7 +19,7 @@ from holdfast.domain.ids import MemoryId
 from holdfast.domain.memory import Candidate, FactRelation, MemoryRecord, Plane, Status, Validity
 from holdfast.domain.reconciliation import (
     Decision,
-    Reason,
+    DecisionReason,
     decide,
     decide_in_slot,
     normalize_statement,
@@ -110,7 +110,7 @@ class _Reconciler:
         found = {each.id: each for each in (*self.known.values(), occupant, alike) if each is not None}
         comparable = [each for each in found.values() if is_comparable(each, self.scope)]
         decision = decide(candidate, evidence, comparable, subject=self.scope.subject)
-        if occupant is not None and decision.reason is not Reason.SAME_WORDS:
+        if occupant is not None and decision.reason is not DecisionReason.SAME_WORDS:
             decision = decide_in_slot(candidate, occupant)
             # The slot is the other's, if both are kept.
             slot = None if decision.relation is FactRelation.NEW else slot
