@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Annotated, Generic, NamedTuple, TypeVar
 
 from holdfast.domain.arguments import number
@@ -390,13 +389,14 @@ def select_hits(
     query: str | None = None,
     floor: float | None = None,
     max_source_share: float = MAX_SOURCE_SHARE,
-    earlier_evidence: Mapping[str, Iterable[str]] = MappingProxyType({}),
+    earlier_evidence: Mapping[str, Iterable[str]] | None = None,
 ) -> Selection[Hit]:
     """Choose at most `limit` hits. Without a floor of its own, each hit says whether it is relevant.
 
-    `earlier_evidence` has the messages that earlier revisions of a memory were learned from, by its id.
+    `earlier_evidence` has, by its id, the messages that earlier revisions of a memory with another text were learned
+    from. Without it, every later revision is taken to say something else.
     """
-    items = [_item(hit, floor, earlier_evidence.get(hit.id, ())) for hit in found]
+    items = [_item(hit, floor, earlier_evidence) for hit in found]
     return select_records(items, limit, query=query, max_source_share=max_source_share)
 
 
@@ -405,8 +405,13 @@ def is_learned(hit: Hit) -> bool:
     return hit.kind is HitKind.MEMORY and hit.role is None
 
 
-def _item(hit: Hit, floor: float | None, earlier_evidence: Iterable[str]) -> RecallItem[Hit]:
+def _item(hit: Hit, floor: float | None, earlier_evidence: Mapping[str, Iterable[str]] | None) -> RecallItem[Hit]:
     is_memory = is_learned(hit)
+    if earlier_evidence is None:
+        earlier: Iterable[str] = ()
+        is_reworded = (hit.revision or 1) > 1
+    else:
+        earlier, is_reworded = earlier_evidence.get(hit.id, ()), hit.id in earlier_evidence
     return RecallItem(
         record=hit,
         id=hit.id,
@@ -416,8 +421,8 @@ def _item(hit: Hit, floor: float | None, earlier_evidence: Iterable[str]) -> Rec
         is_assistants=hit.role not in (None, "user"),
         source=hit.source,
         speaker=hit.scope.subject if is_memory else _speaker_of(hit),
-        evidence=frozenset((*(link.message_id for link in hit.evidence), *earlier_evidence)) if is_memory else _NONE,
-        revised=is_memory and (hit.revision or 1) > 1,
+        evidence=frozenset((*(link.message_id for link in hit.evidence), *earlier)) if is_memory else _NONE,
+        revised=is_memory and is_reworded,
         rank=belief_rank(hit.role, hit.trust, sender=hit.sender, source=hit.source, subject=hit.scope.subject),
         at=hit.said_at or hit.recorded_at,
     )

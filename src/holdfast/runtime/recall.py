@@ -129,12 +129,18 @@ def select_loaded(
 
 
 def _earlier_evidence(reader: Reader, hits: Sequence[Hit]) -> Mapping[str, Iterable[str]]:
-    """Return the messages that earlier revisions of the memories were learned from: their memory replaces them, too."""
+    """Return the messages that the memories with another text than before were learned from: they replace these, too.
+
+    A revision that only adds evidence, an end or a mark says what its messages say.
+    """
     revised = [hit.id for hit in hits if is_learned(hit) and (hit.revision or 1) > 1]
-    found: dict[str, set[MessageId]] = {}
-    if revised:
-        for (memory_id, _), evidence in reader.records.links(revised).items():
-            found.setdefault(memory_id, set()).update(evidence)
+    if not revised:
+        return {}
+    histories = reader.records.histories(revised)
+    reworded = [history[-1].id for history in histories if any(each.text != history[-1].text for each in history)]
+    found: dict[str, set[MessageId]] = {memory_id: set() for memory_id in reworded}
+    for (memory_id, _), evidence in reader.records.links(reworded).items():
+        found[memory_id].update(evidence)
     return found
 
 
