@@ -23,7 +23,7 @@ BOUNDS = {
     "quoted_speech": 1,
     "loop": 0,
     "ending": 1,
-    "flood": 2,
+    "flood": 0,
     "climbing": 1,
     "role_forging": 0,
     "delayed": 0,
