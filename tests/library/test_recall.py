@@ -151,7 +151,7 @@ def test_evidence_is_not_repeated_even_where_its_memory_came_late(memory: Memory
         memory.add(f"Vault code vault code {number}.", source="web")
     said = str(memory.add("The vault code is blue.").message_ids[0])
     memory.remember("About the vault code: blue, it seems, by what was heard.", evidence=[said])
-    recalled = memory.recall("vault code", top_k=4)
+    recalled = memory.recall("vault code", top_k=4, min_score=0)
     shown = [hit.id for hit in recalled.hits]
     carried = {link.message_id for hit in recalled.hits if hit.kind is HitKind.MEMORY for link in hit.evidence}
     assert carried

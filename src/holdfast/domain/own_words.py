@@ -12,6 +12,8 @@ import unicodedata
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
 _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf][\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]*")
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+# A tag at the beginning of a line ("[system]", "[10:02]") says that the line is somebody else's.
+_TAGGED_LINE = re.compile(r"^[ \t]*\[[^\n]*$", re.MULTILINE)
 _BRACKETED = re.compile(r"\[[^\]\n]*(?:\]|$)", re.MULTILINE)
 _MARKUP = re.compile(r"<[^>\n]*(?:>|$)|\{[^}\n]*(?:\}|$)|`[^`\n]*(?:`|$)", re.MULTILINE)
 _MARK = "§"  # placeholder for removed text; no value may hold it
@@ -24,7 +26,12 @@ _FORWARDED = re.compile(
     r"|^.{0,80}\b(?:wrote|writes|schrieb|schreibt|escribió|écrit|escreveu|transcript|begin quote):[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_OWN_WORDS = re.compile(r"\b(?:i|i'm|my|we|our|me|ich|yo|je|j|eu|mi|meu|mein)\b|我|^[^\w]*$", re.IGNORECASE)
+_OWN_WORDS = re.compile(
+    r"\b(?:i|i'm|my|we|our|me|ich|yo|je|j|eu|mi|meu|mein)\b|我|^[^\w]*$"
+    r"|^\W*(?:always|never|please|don't|do not|from now on|answer|reply|respond|use|keep|call|stop"
+    r"|no more|be|write|speak)\b",
+    re.IGNORECASE,
+)
 
 # "Bob: I live in Paris" and "> I live in Paris" are not the speaker's own words.
 _FOREIGN_LINE = re.compile(
@@ -42,7 +49,8 @@ _SPEECH = re.compile(
 )
 _TASK = re.compile(
     r"(?:^|[.!?:\n] {0,2})(?:(?:please|can you|could you|now|help me) ){0,3}"
-    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write|draft|compose|role-?play"
+    r"(?:translate|rewrite|proofread|paraphrase|summari[sz]e|rephrase|write(?! (?:to me|in|with)\b)"
+    r"|draft|compose|role-?play"
     r"|pretend|act as|act like"
     r"|repeat after|repeat the|correct (?:this|the|my)|fix (?:this|the|my)|edit (?:this|the|my)|imagine|suppose|say:"
     r"|let's pretend|let's say|finish (?:this|the)|complete (?:this|the)|traduce"
@@ -55,6 +63,8 @@ _UNRELIABLE = re.compile(
     r"|sarcas\w+|hypothetical\w*|for example|example sentence|jailbreak\w*|system prompt)\b|(?:^|\s)/s\b"
     r"|\b(?:ignore|disregard|forget|override|bypass)\b.{0,40}\b(?:instruction|prompt|rule|previous"
     r"|prior|above|guideline)"
+    r"|\bfrom now on,? (?:you|your|act|behave)\b"
+    r"|\bwithout (?:any )?(?:limits|restrictions|filters?|rules|guardrails|censorship|limitations)\b"
     r"|\byou (?:are now|must|should now|will now)\b|</?(?:system|user|assistant|instructions?)\b"
     r"|\b(?:system|assistant):",
     re.IGNORECASE,
@@ -71,7 +81,8 @@ def own_words(text: str) -> str:
 
 
 def _own_lines(text: str) -> str:
-    text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", _EMOJI.sub(" . ", _FENCE.sub("\n", text))))
+    text = _TAGGED_LINE.sub("", _EMOJI.sub(" . ", _FENCE.sub("\n", text)))
+    text = _MARKUP.sub(_MARK, _BRACKETED.sub(" . ", text))
     return _QUOTED.sub(_without_speech, "\n".join(map(_own_part, text.split("\n"))))
 
 

@@ -22,7 +22,7 @@ from holdfast.domain.arguments import number
 from holdfast.domain.authorship import speaks_for_subject
 from holdfast.domain.checks import checked_real
 from holdfast.domain.memory import Trust
-from holdfast.domain.repetition import Statement, is_small_talk, only_asks, read_statement
+from holdfast.domain.repetition import Reading, Statement, is_small_talk, only_asks, read_statement
 from holdfast.domain.results import Hit, HitKind
 
 R = TypeVar("R")
@@ -108,9 +108,9 @@ class _Place(Generic[R]):
     """A place, the item that is shown there, the hidden ones that share it, and the ids of all."""
 
     item: RecallItem[R]
-    statement: Statement
+    reading: Reading
     ids: set[str]
-    hidden: list[tuple[RecallItem[R], Statement]] = field(default_factory=list)
+    hidden: list[tuple[RecallItem[R], Reading]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class _Places(Generic[R]):
     limit: int
     share: int
     places: list[_Place[R]] = field(default_factory=list)
-    from_source: Counter[str] = field(default_factory=Counter)
+    from_source: dict[str, int] = field(default_factory=dict)
     left_out: list[tuple[R, Omission]] = field(default_factory=list)
 
     def leave_out(self, item: RecallItem[R], reason: Omission) -> None:
@@ -128,19 +128,20 @@ class _Places(Generic[R]):
 
     def place(self, item: RecallItem[R]) -> bool:
         """Give the item a place, or let it share the place of one that says the same. False if its source is full."""
-        statement = read_statement(item.text, speaker=item.speaker)
-        rivals = [(place, won) for place in self.places if (won := _compete(item, statement, place)) is not None]
+        reading = Reading(item.text, item.speaker)
+        near = [place for place in self.places if place.hidden or reading.may_compare(place.reading)]
+        rivals = [(place, won) for place in near if (won := _compete(item, reading, place)) is not None]
         if not rivals:
             if not self._has_room(item):
                 self.leave_out(item, Omission.SOURCE_SHARE)
                 return False
             self._count(item, 1)
-            self.places.append(_Place(item, statement, {item.id}))
+            self.places.append(_Place(item, reading, {item.id}))
             return True
-        self._settle(item, statement, rivals)
+        self._settle(item, reading, rivals)
         return True
 
-    def _settle(self, item: RecallItem[R], statement: Statement, rivals: Sequence[tuple[_Place[R], _Contest]]) -> None:
+    def _settle(self, item: RecallItem[R], reading: Reading, rivals: Sequence[tuple[_Place[R], _Contest]]) -> None:
         """Let the item and the rivals that it beats share one place: of the item, or of the rival that beats it."""
         winner = next(((place, contest) for place, contest in rivals if not contest.item_wins), None)
         beaten = [(place, contest) for place, contest in rivals if contest.item_wins]
@@ -154,14 +155,14 @@ class _Places(Generic[R]):
         seat = sharing[0]
         seat.ids = {item.id}.union(*(place.ids for place in sharing))
         seat.hidden = [hidden for place in sharing for hidden in place.hidden]
-        seat.hidden += [(place.item, place.statement) for place, _ in beaten]
+        seat.hidden += [(place.item, place.reading) for place, _ in beaten]
         if winner is None:
             self._count(item, 1)
-            seat.item, seat.statement = item, statement
+            seat.item, seat.reading = item, reading
         else:
             self.leave_out(item, winner[1].reason)
-            seat.hidden.append((item, statement))
-            seat.item, seat.statement = winner[0].item, winner[0].statement
+            seat.hidden.append((item, reading))
+            seat.item, seat.reading = winner[0].item, winner[0].reading
         for place in sharing[1:]:
             self.places.remove(place)
 
@@ -174,9 +175,9 @@ class _Places(Generic[R]):
         else:
             return False
         self.leave_out(message, Omission.BY_MEMORY)
-        statement = read_statement(message.text, speaker=message.speaker)
-        place.hidden.append((message, statement))
-        for echo in [each for each in self.places if each.item.is_assistants and each.statement.echoes(statement)]:
+        reading = Reading(message.text, message.speaker)
+        place.hidden.append((message, reading))
+        for echo in [each for each in self.places if each.item.is_assistants and _echoes(each.reading, reading)]:
             self.leave_out(echo.item, Omission.REPEATED)
             self._count(echo.item, -1)
             self.places.remove(echo)
@@ -188,11 +189,11 @@ class _Places(Generic[R]):
 
     def _has_room(self, item: RecallItem[R], leaving: str | None = None) -> bool:
         source = item.source
-        return source is None or source == leaving or self.from_source[source] < self.share
+        return source is None or source == leaving or self.from_source.get(source, 0) < self.share
 
     def _count(self, item: RecallItem[R], step: int) -> None:
         if item.source is not None:
-            self.from_source[item.source] += step
+            self.from_source[item.source] = self.from_source.get(item.source, 0) + step
 
     @property
     def is_full(self) -> bool:
@@ -263,14 +264,17 @@ def _put_trusted_first(
         memory = learned.get(place.item.id, place.item)
         if memory.rank >= TRUSTED_RANK:
             is_own = memory is place.item
-            trusted.append((place, place.statement if is_own else read_statement(memory.text, speaker=memory.speaker)))
+            trusted.append(
+                (place, place.reading.statement if is_own else read_statement(memory.text, speaker=memory.speaker))
+            )
     ordered, shown, surplus = list(places), list[_Place[R]](), list[_Place[R]]()
     for place, statement in trusted:
         first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, statement))
         ordered.insert(first, ordered.pop(next(at for at, other in enumerate(ordered) if other is place)))
     for place in ordered:
         is_version = any(_is_rival(place, statement) for _, statement in trusted) and any(
-            other.item.rank < OWN_WORDS_RANK and _are_alike(place.statement, other.statement) for other in shown
+            other.item.rank < OWN_WORDS_RANK and _are_alike(place.reading.statement, other.reading.statement)
+            for other in shown
         )
         (surplus if is_version else shown).append(place)
     return shown, surplus
@@ -282,7 +286,7 @@ def _are_alike(one: Statement, other: Statement) -> bool:
 
 def _is_rival(other: _Place[R], trusted: Statement) -> bool:
     """True if the words of somebody else resemble a trusted memory."""
-    return other.item.rank < OWN_WORDS_RANK and other.statement.covers(trusted, _LEAST_RIVAL_SHARE)
+    return other.item.rank < OWN_WORDS_RANK and other.reading.statement.covers(trusted, _LEAST_RIVAL_SHARE)
 
 
 def _choose_for_message(
@@ -338,22 +342,25 @@ class _Contest(NamedTuple):
     reason: Omission
 
 
-def _compete(item: RecallItem[R], statement: Statement, place: _Place[R]) -> _Contest | None:
+def _compete(item: RecallItem[R], reading: Reading, place: _Place[R]) -> _Contest | None:
     """Compare an item with that of a place. None if both can be shown."""
     other = place.item
-    if _say_the_same(item, statement, other, place.statement):
+    is_near = reading.may_compare(place.reading)
+    if is_near and _say_the_same(item, reading, other, place.reading):
         later = item.at is not None and other.at is not None and item.at > other.at
         return _Contest(item.rank > other.rank or (item.rank == other.rank and later), Omission.REPEATED)
-    if any(_say_the_same(item, statement, *hidden) for hidden in place.hidden) and not _is_news(item, other):
+    if any(_say_the_same(item, reading, *hidden) for hidden in place.hidden) and not _is_news(item, other):
         return _Contest(item_wins=False, reason=Omission.REPEATED)
     # Only speakers can change what they said themselves: others could hide it.
     if (item.rank, item.speaker, item.source) != (other.rank, other.speaker, other.source) or item.is_assistants:
         return None
-    if item.at is None or other.at is None or item.at == other.at:
+    if not is_near or item.at is None or other.at is None or item.at == other.at:
         return None
     if item.at > other.at:
-        return _Contest(item_wins=True, reason=Omission.OUTDATED) if statement.revises(place.statement) else None
-    return _Contest(item_wins=False, reason=Omission.OUTDATED) if place.statement.revises(statement) else None
+        revised = reading.statement.revises(place.reading.statement)
+    else:
+        revised = place.reading.statement.revises(reading.statement)
+    return _Contest(item.at > other.at, Omission.OUTDATED) if revised else None
 
 
 def _is_news(item: RecallItem[R], other: RecallItem[R]) -> bool:
@@ -361,13 +368,16 @@ def _is_news(item: RecallItem[R], other: RecallItem[R]) -> bool:
     return not item.is_assistants and (item.at is None or other.at is None or item.at > other.at)
 
 
-def _say_the_same(item: RecallItem[R], statement: Statement, other: RecallItem[R], other_statement: Statement) -> bool:
-    if statement.repeats(other_statement):
+def _say_the_same(item: RecallItem[R], reading: Reading, other: RecallItem[R], other_reading: Reading) -> bool:
+    if reading.statement.repeats(other_reading.statement):
         return True
     if item.is_assistants == other.is_assistants:
         return False
-    echo, original = (statement, other_statement) if item.is_assistants else (other_statement, statement)
-    return echo.echoes(original)
+    return _echoes(reading, other_reading) if item.is_assistants else _echoes(other_reading, reading)
+
+
+def _echoes(echo: Reading, original: Reading) -> bool:
+    return echo.may_compare(original) and echo.statement.echoes(original.statement)
 
 
 # --- hits -------------------------------------------------------------------------------------------------------------

@@ -48,8 +48,9 @@ def reference_message(hits: Sequence[Hit], budget: MessageBudget) -> tuple[list[
     """
     message = LABEL
     shown: list[Hit] = []
+    speakers: dict[tuple[str | None, str | None], str] = {}
     for hit in hits:
-        begins = origin(hit)
+        begins = origin(hit, speakers)
         line = "\n" + record_line(f"{len(shown) + 1}.", begins, hit.text)
         fits = budget.fits(message + line)
         if not fits:
@@ -69,12 +70,16 @@ def record_line(mark: str, origin: str, text: str) -> str:
     return f"{mark} {origin} {one_line(text)}"
 
 
-def origin(hit: Hit) -> str:
-    """Return the origin of a record, as shown at the start of its line."""
+def origin(hit: Hit, speakers: dict[tuple[str | None, str | None], str] | None = None) -> str:
+    """Return the origin of a record, as shown at the start of its line. `speakers` has those who were shown already."""
     # A message of an external provider has a role, and is a memory of ours.
     if hit.kind is HitKind.MEMORY and hit.role is None:
         return bracket("memory", hit.recorded_at)
-    return bracket(f"said by {speaker(hit.sender, hit.role)}", hit.said_at)
+    said_by = (hit.sender, hit.role)
+    known = {} if speakers is None else speakers
+    if said_by not in known:
+        known[said_by] = speaker(*said_by)
+    return bracket(f"said by {known[said_by]}", hit.said_at)
 
 
 def bracket(origin: str, at: datetime | None) -> str:

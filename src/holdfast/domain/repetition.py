@@ -15,6 +15,8 @@ from typing import NamedTuple
 from holdfast.domain import plain_words
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# As fast as it gets; marks at its edges are stripped.
+_TOKEN = re.compile(r"[\w'’]+")
 _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 # Longer texts are compared by their beginning.
 _MOST_CHARS = 2_000
@@ -23,6 +25,9 @@ _ECHO_SHARE = 0.75
 _LEAST_ECHO_WORDS = 2
 # A change of plan has at least so many words of the plan, and more than this share of them.
 _LEAST_REVISED_WORDS, _REVISED_SHARE = 2, 0.75
+# Texts are compared if they share so much of the words of the shorter one, whatever their endings.
+_LEAST_SHARED_WORDS = 0.4
+_MARKS = str.maketrans(dict.fromkeys('.,:;!?"()', " "))
 # Longer messages hold more than courtesies.
 _MOST_COURTESY_WORDS = 12
 # Marks and brackets that may follow the end of a question.
@@ -123,9 +128,14 @@ def read_statement(text: str, *, speaker: str | None = None) -> Statement:
     is_negated = not head.isascii() and plain_words.NEGATING_CHARACTERS.search(head) is not None
     is_personal = is_past = False
     announces_change = plain_words.CHANGING_CHARACTERS.search(head) is not None
-    for place, word in enumerate(_WORD.findall(head)):
+    for place, word in enumerate(_TOKEN.findall(head)):
         read = _read_word(word)
         if read.is_silent:
+            continue
+        if read.is_plain:
+            if read.folded not in own:
+                stems += read.stems
+                order += read.stems
             continue
         if read.marks:
             is_negated = is_negated or read.negates
@@ -160,10 +170,39 @@ def read_statement(text: str, *, speaker: str | None = None) -> Statement:
     )
 
 
+class Reading:
+    """A text that is read as a statement only when another shares enough of its words to say the same."""
+
+    __slots__ = ("_speaker", "_statement", "_text", "_words")
+
+    def __init__(self, text: str, speaker: str | None = None) -> None:
+        self._text, self._speaker = text, speaker
+        self._statement: Statement | None = None
+        head = text[:_MOST_CHARS]
+        # Without spaces there are no words to count.
+        spaceless = not head.isascii() and _SPACELESS.search(head) is not None
+        self._words = None if spaceless else frozenset(head.casefold().translate(_MARKS).split()) - plain_words.EMPTY
+
+    @property
+    def statement(self) -> Statement:
+        if self._statement is None:
+            self._statement = read_statement(self._text, speaker=self._speaker)
+        return self._statement
+
+    def may_compare(self, other: Reading) -> bool:
+        """True if the texts share so many words that one may repeat, echo or change the other."""
+        own, others = self._words, other._words
+        if not own or not others:
+            return True
+        shared = len(own & others)
+        return shared > 0 and shared >= _LEAST_SHARED_WORDS * min(len(own), len(others))
+
+
 class _Word(NamedTuple):
     """A word, casefolded. The `marker` stands for it where order matters, such as in "from Rome to Porto".
 
-    A word `marks` if it says something about the statement; if it is empty and marks nothing, it is silent.
+    A word `marks` if it says something about the statement; if it is empty and marks nothing, it is silent. A plain one
+    has nothing but its stems.
     """
 
     folded: str
@@ -179,32 +218,36 @@ class _Word(NamedTuple):
     is_time: bool
     marks: bool
     is_silent: bool
+    is_plain: bool
 
 
 # Words repeat; texts are not cached, because they can be forgotten.
 @lru_cache(20_000)
 def _read_word(word: str) -> _Word:
+    word = word.strip("'’_")
     folded = word.casefold().replace("’", "'").removesuffix("'s")
-    stems = tuple(_stems(folded))
+    stems = tuple(_stems(folded)) if folded else ()
     negates, is_past = folded in plain_words.NEGATIONS, folded in plain_words.PAST
     is_personal, announces_change = folded in plain_words.FIRST_PERSON, folded in plain_words.CHANGE_WORDS
     marker = "¬" if negates else plain_words.MARKERS.get(folded)
     marks = negates or is_personal or is_past or announces_change or marker is not None
-    is_empty = negates or folded in plain_words.EMPTY
+    is_empty = negates or not folded or folded in plain_words.EMPTY
+    is_number, is_capital = any(char.isdigit() for char in folded), word[:1].isupper()
     return _Word(
         folded=folded,
         stems=stems,
-        capitals=tuple((stem, folded) for stem in stems) if word[0].isupper() else (),
+        capitals=tuple((stem, folded) for stem in stems) if is_capital else (),
         marker=marker,
         negates=negates,
         is_personal=is_personal,
         is_past=is_past,
         announces_change=announces_change,
         is_empty=is_empty,
-        is_number=any(char.isdigit() for char in folded),
+        is_number=is_number,
         is_time=not _time_stems().isdisjoint(stems),
         marks=marks,
         is_silent=is_empty and not marks,
+        is_plain=not (is_empty or marks or is_number or is_capital),
     )
 
 

@@ -19,7 +19,7 @@ MAX_NAME_CHARS = 40
 MAX_SUBJECT_CHARS = 64
 
 _PUNCTUATION = frozenset(" '-.,&+:")
-_ADDRESS = re.compile(r"\w\.\w{2}|:/|:\w|\bwww\b", re.IGNORECASE)
+_ADDRESS = re.compile(r"\w\.\w{2}|:/|:[^\W\d]|\bwww\b", re.IGNORECASE)
 _COMMAND = re.compile(
     r"\b(?:ignor|disregard|overrid|overwrit|instruct|jailbreak|prompt|obey|comply|bypass|sudo)\w*"
     r"|\b(?:must|always|never|forget|reveal|password|passwords|secret|secrets|delete|execute|api|system|eval|sql)\b",
@@ -69,7 +69,7 @@ _AFTER_NAME = words("and but from so btw by nice pleased")
 
 # After these words, the rest of a phrase says why, when or what else.
 _CUTS = words(
-    "because cause 'cause but when whenever while since so which who whom whose where though although until unless"
+    "because cause 'cause but when whenever while since so which where though although until unless"
     " especially even whether despite except cuz coz"
 )
 _TRAILING = words(
@@ -106,7 +106,7 @@ _NOT_WORK = words(
     " pairs groups teams bed moment minute team group peace tandem person office school church"
 )
 
-_FOREIGN_POINTING = words(
+FOREIGN_POINTING = words(
     "eso esto esta este ese esa tu tus mi mis que cuando cómo ella él ti usted su"
     " sus lo dich dein deine das dies diese"
     " dieser es ihn sie du euch wie wenn dass mein meine mich ça cela ce cette ces"
@@ -135,8 +135,14 @@ def _has_one_script(word: str) -> bool:
     if word.isascii():
         return True
     marks = sum(unicodedata.category(char).startswith("M") for char in word)
-    scripts = {unicodedata.name(char, "?").split()[0] for char in word if char.isalpha()}
+    scripts = {_script(char) for char in word if char.isalpha()}
     return len(scripts) <= 1 and marks * 2 <= len(word)
+
+
+def _script(char: str) -> str:
+    """Return the first word of a character's name; the scripts that Japanese mixes count as one."""
+    script = unicodedata.name(char, "?").split()[0]
+    return "CJK" if script in ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA") else script
 
 
 def looks_like_a_name(text: str) -> bool:
@@ -277,7 +283,7 @@ def read_number(raw: str) -> str | None:
 def read_taste(raw: str) -> str | None:
     """Read a few words of another language verbatim: few, since references in them are not recognized."""
     tokens = raw.split()
-    return raw if len(tokens) <= 4 and is_plain(raw) and _FOREIGN_POINTING.isdisjoint(raw.casefold().split()) else None
+    return raw if len(tokens) <= 4 and is_plain(raw) and FOREIGN_POINTING.isdisjoint(raw.casefold().split()) else None
 
 
 def read_hanzi(raw: str) -> str | None:
