@@ -159,7 +159,7 @@ def test_invented_numbers_and_bad_dates_are_ignored(
 def test_a_model_that_contradicts_itself_leaves_two_marked_memories(empty_store: str, model: ModelServer) -> None:
     model.reply = lambda shown: [fact("Ana lives in Porto.", 1), fact("Ana does not live in Porto.", 1)]
     with opened(empty_store, model.url) as memory:
-        learn(memory, "I live in Porto.")
+        learn(memory, "I live in Porto. No, I do not live in Porto.")
         one, other = memories(memory)
         assert (one.contradicts, other.contradicts) == ((other.id,), (one.id,))
 
