@@ -28,7 +28,7 @@ WRITES = set(
     "add add_resource capture commit_transcript deliver_hook finalize_turn_and_maintain flush maintain record_upsert"
     " remember write".split()
 )
-TAKES_AWAY = set("correct delete_resource forget forget_preview import request_transcript_lifecycle".split())
+TAKES_AWAY = set("correct delete_resource forget forget_preview import request_transcript_lifecycle revert".split())
 AUDITS = set("jobs list_users read_bindings read_costs read_deliveries read_operations resolve_binding stats".split())
 ALLOWED: dict[tuple[ActorKind, ActorRole], set[str]] = {
     (ActorKind.OPERATOR, ActorRole.ADMIN): {action.value for action in Action},

@@ -125,6 +125,7 @@ PARAMETERS: dict[str, tuple[tuple[Any, ...], type[InvalidInput]]] = {
     "forget_preview.record_id": ((*IDS, [], "", SECRET * 40), InvalidInput),
     "memory_id": (ID, InvalidText),
     "expected_revision": (WHOLE, InvalidInput),
+    "revision": (WHOLE, InvalidInput),
     "token": (KEY, InvalidText),
     "cursor": (CURSOR, InvalidCursor),
     "content": (

@@ -42,6 +42,7 @@ _POSSESSOR = re.compile(r"(?:['’]s?)$")
 # Up to here a word of a sentence may be its subject: "la hermana de Ana".
 _HEAD_WORDS = 3
 _LEAST_PART = 4
+_ROOT_CHARS = 6
 
 
 class DecisionReason(StrEnum):
@@ -368,14 +369,19 @@ class _Comparison:
 
 def _adds_nothing(one: Fact, other: Fact) -> bool:
     """True if both have something in common, and the first has no word of weight that the other has not."""
-    stems = set(other.stems)
+    stems = _roots(other.stems)
     further = {
         word
         for word in one.content - other.content - GENERIC
-        if not set(read_statement(word).stems) <= stems and not _is_part(word, other.words)
+        if not _roots(read_statement(word).stems) <= stems and not _is_part(word, other.words)
     }
-    shared = one.content & other.content or set(one.stems) & stems or one.numbers or one.dates
+    shared = one.content & other.content or _roots(one.stems) & stems or one.numbers or one.dates
     return bool(shared) and not further
+
+
+def _roots(stems: Iterable[str]) -> set[str]:
+    """Return the beginnings of stems: "allergic" and "allergy" are one."""
+    return {stem[:_ROOT_CHARS] for stem in stems}
 
 
 def _is_part(word: str, words: Iterable[str]) -> bool:
