@@ -219,16 +219,24 @@ _budgets: dict[str, Any] = {
     for each in arguments_of(RecallMemory)
     if each.name in ("budget_chars", "budget_tokens")
 }
+_searched: dict[str, Any] = {
+    name: (field.annotation, field)
+    for name, field in SearchRequest.model_fields.items()
+    if name not in SignedRequest.model_fields
+}
 RecallRequest: Any = create_model(
     "RecallRequest",
-    __base__=SearchRequest,
+    __base__=SignedRequest,
     __doc__="A search whose result is one message for a model, within its budget in characters or tokens.",
-    scope=(Annotated[list[ScopeName], Field(min_length=1, max_length=3)], Field(default=["all_user_memory"])),
-    min_score=(
-        Annotated[float, Field(ge=0, le=1, strict=False)] | None,
-        Field(default=None, description="The floor of relevance, from 0 (all) to 1; by default the engine's."),
-    ),
-    **_budgets,
+    **{
+        **_searched,
+        **_budgets,
+        "scope": (Annotated[list[ScopeName], Field(min_length=1, max_length=3)], Field(default=["all_user_memory"])),
+        "min_score": (
+            Annotated[float, Field(ge=0, le=1, strict=False)] | None,
+            Field(default=None, description="The floor of relevance, from 0 (all) to 1; by default the engine's."),
+        ),
+    },
 )
 
 
