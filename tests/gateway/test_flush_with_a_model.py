@@ -73,7 +73,7 @@ def _agent(gateway: Gateway) -> None:
     asyncio.run(turn())
 
 
-@pytest.mark.parametrize("seal", [_memories, _everos, _capture, _verbs, _agent])
+@pytest.mark.parametrize("seal", [_memories, _everos, _verbs, _agent])
 def test_what_is_sealed_is_learned_by_the_model(seal: Sealing, gateway: Gateway, model: ModelServer) -> None:
     seal(gateway)
     assert model.asked == [], "in the background"
@@ -82,3 +82,11 @@ def test_what_is_sealed_is_learned_by_the_model(seal: Sealing, gateway: Gateway,
         found = memory.list(kind="memory", subject="ana").items
         assert [(each.text, each.author) for each in found] == [(SAID, "curator:small")]
     assert SAID in model.texts
+
+
+def test_what_is_captured_from_elsewhere_is_not_shown_to_the_model(gateway: Gateway, model: ModelServer) -> None:
+    _capture(gateway)
+    with holdfast.open(gateway.url, key=TOKEN) as memory:
+        memory.drain()
+        assert [each.text for each in memory.list(kind="message", subject="ana").items] == [SAID]
+    assert model.texts == []

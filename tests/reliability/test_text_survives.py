@@ -33,7 +33,11 @@ def test_text_survives_adding_finding_listing_and_reopening(texts: list[str]) ->
                 for number, text in enumerate(texts)
             ]
             added = await memory.add(messages, subject="ana", source=texts[0])
-            learned = [await memory.remember(text, subject="ana", metadata={text: text}) for text in texts[:5]]
+            # Each of a subject of its own: the same statement of one subject is one memory.
+            learned = [
+                await memory.remember(text, subject=f"{number}", metadata={text: text})
+                for number, text in enumerate(texts[:5])
+            ]
             corrected = [await memory.correct(each.id, texts[-1], reason=each.text) for each in learned]
             for text in texts[:5]:
                 hits = await memory.search(text, subject="ana", top_k=1_000)

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import old_stores
 import pytest
@@ -16,6 +17,7 @@ from faults.places import KINDS, ON_EACH, Place, PostgresPlace, SqlitePlace
 from faults.snapshot import Snapshot, snapshot
 from faults.zygote import Zygote
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
+from holdfast.domain.memory import Trust
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import SchemaTooNew
@@ -46,7 +48,13 @@ async def looked_at(place: Place) -> Snapshot:
             found = await snapshot(store)
             await check_whole(store)
             await check_rebuild(memory, store, ["Lisbon", "coffee"])
-    return found
+    return frozenset(map(without_learned_trust, found))
+
+
+def without_learned_trust(held: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Leave out the trust of a learned memory: rules trust a source less today, and an upgrade changes no memory."""
+    is_learned = held[0] == "memory" and any(str(part).startswith("extractor:") for part in held)
+    return tuple(part for part in held if not (is_learned and isinstance(part, Trust)))
 
 
 @pytest.mark.parametrize("kind", ON_EACH)

@@ -32,6 +32,8 @@ class Known:
         self.message = str(memory.add("The cat sat.", subject="ana").message_ids[0])
         self.record = memory.remember("The cat is grey.", subject="ana").id
         self.spare = memory.remember("To be forgotten.", subject="ana").id
+        self.corrected = memory.remember("The dog is brown.", subject="ana").id
+        memory.correct(self.corrected, "The dog is black.")
         self.resource = memory.add_resource("A page.", subject="ana").resource.id
         memory.create_user("bob")
 
@@ -64,11 +66,12 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.HISTORY: (lambda it: it.memory.history(it.record), 1),
     Action.REMEMBER: (lambda it: it.memory.remember("Three."), 1),
     Action.CORRECT: (lambda it: it.memory.correct(it.record, "The cat is black."), 1),
+    Action.REVERT: (lambda it: it.memory.revert(it.corrected, 1), 1),
     Action.FORGET_PREVIEW: (lambda it: it.memory.forget_preview(it.spare), 1),
     Action.FORGET: (lambda it: it.memory.forget(it.spare), 1),
     Action.STATS: (lambda it: it.memory.stats(), 0),
     Action.JOBS: (lambda it: it.memory.jobs(status="failed"), 0),
-    Action.REBUILD: (lambda it: it.memory.rebuild(), 4),
+    Action.REBUILD: (lambda it: it.memory.rebuild(), 6),
     Action.VERIFY: (lambda it: it.memory.verify(), 0),
     Action.WORK: (lambda it: it.memory.drain(), 0),
     Action.CREATE_USER: (lambda it: it.memory.create_user("eve"), 1),
@@ -84,7 +87,7 @@ WRITES = (
     Action.REVOKE_USER, Action.ADD_RESOURCE, Action.DELETE_RESOURCE,
 )  # fmt: skip
 # The number of earlier calls of the action, by `Known`.
-BEFORE = {Action.REMEMBER: 2, Action.ADD: 1, Action.CREATE_USER: 1, Action.ADD_RESOURCE: 1}
+BEFORE = {Action.REMEMBER: 3, Action.CORRECT: 1, Action.ADD: 1, Action.CREATE_USER: 1, Action.ADD_RESOURCE: 1}
 
 
 def test_every_action_is_tried() -> None:

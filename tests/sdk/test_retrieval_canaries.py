@@ -163,7 +163,7 @@ def test_a_roomy_projection_is_often_whole(world: World) -> None:
     identity = MemoryIdentity("roomy", "ana", "helper")
     runtime = world.runtime(identity)
     report = world.run(
-        runtime.project(MemoryProjectionRequest(QUERY, 30_000, scope=MemoryScope(conversation_id="here")))
+        runtime.project(MemoryProjectionRequest(QUERY, 30_000, scope=MemoryScope(conversation_id="here"), min_score=0))
     )
     thread = replace(identity.scope, conversation="here")
     assert not report.audit.truncated

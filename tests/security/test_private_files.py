@@ -50,6 +50,7 @@ SERVING = {"serve"}
 # Commands that only read or change what is in a store, a session file or the package itself. If the file is missing
 # they refuse; otherwise its write-ahead log takes its mode.
 IN_EXISTING_FILES = {
+    "recall", "history", "revert",
     "search", "explain", "forget", "doctor", "store migrate", "store rebuild", "store flush", "store repair",
     "costs prices set", "costs fee", "resource list", "resource delete", "user rotate", "user revoke", "user list",
     "credential rotate", "credential revoke", "credential list", "binding list", "binding show", "binding update",

@@ -26,9 +26,13 @@ class Program(LazyGroup):
                 "search:explain",
                 "Search, and show each part of each score and the evidence behind each result.",
             ),
-            ("recall", "search:recall", "Print what to show a model for a query, as one message within a budget."),
-            ("history", "history:history", "Show every revision of a memory, with its author and reason."),
-            ("revert", "history:revert", "Make an earlier revision of a memory current again."),
+            (
+                "recall",
+                "search:recall",
+                "Print what to show a model: what bears on the query, best first, each thing once, as one message.",
+            ),
+            ("history", "history:history", "Show every revision of the memory ID, oldest first: who made it and why."),
+            ("revert", "history:revert", "Make revision REVISION of the memory ID current again."),
             (
                 "forget",
                 "forget:forget",

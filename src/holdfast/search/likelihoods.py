@@ -52,7 +52,9 @@ class Likelihoods:
         self.basis = ScoreBasis(calibration.name, RANKING, self._answer, floor, signals)
 
     def score_at(self, candidate: int, rank: int) -> float:
-        """Return the score of a candidate at this rank, from 1, which may lie behind the ranking."""
+        """Return the score of a candidate at this rank, from 1, also behind the ranking; 0 if none ranks."""
+        if not len(self._falling):
+            return 0.0
         place = int(np.searchsorted(self._falling, -np.round(self._strengths[candidate], SCORE_DIGITS)))
         return float(self._at(np.array([candidate]), np.array([place if place < len(self._falling) else rank - 1]))[0])
 

@@ -26,7 +26,7 @@ WRITES = {
     Action.CAPTURE, Action.RECORD_UPSERT, Action.DELIVER_HOOK, Action.ADD, Action.FLUSH, Action.REMEMBER,
     Action.ADD_RESOURCE,
 }  # fmt: skip
-TAKES_AWAY = {Action.CORRECT, Action.FORGET, Action.FORGET_PREVIEW, Action.DELETE_RESOURCE}
+TAKES_AWAY = {Action.CORRECT, Action.REVERT, Action.FORGET, Action.FORGET_PREVIEW, Action.DELETE_RESOURCE}
 AUDITS = {
     Action.READ_OPERATIONS, Action.READ_COSTS, Action.READ_BINDINGS, Action.RESOLVE_BINDING, Action.READ_DELIVERIES,
     Action.JOBS, Action.STATS, Action.LIST_USERS,
@@ -192,6 +192,7 @@ SCOPED: dict[Action, dict[str, Any]] = {
     Action.HISTORY: {"record_id": "mem_1"},
     Action.REMEMBER: {"text": "The cat sat."},
     Action.CORRECT: {"memory_id": "mem_1", "text": "The cat ran."},
+    Action.REVERT: {"memory_id": "mem_1", "revision": 1},
     Action.FORGET_PREVIEW: {"target": {"ids": ["mem_1"]}},
     Action.FORGET: {"target": {"ids": ["mem_1"]}},
     Action.ADD_RESOURCE: {"name": "cat.txt", "content": "VGhlIGNhdCBzYXQu"},
