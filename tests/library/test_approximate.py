@@ -159,18 +159,21 @@ def test_methods_and_conditions_hold_as_in_an_exact_search(opener: Opener, askin
     asked = queries(30)
     with opener() as memory:
         talk(memory, 2_000)
-        exact = [memory.search(query, subject="ana", **asking) for query in asked]
+        exact = [memory.explain(query, subject="ana", **asking).hits for query in asked]
         memory.drain()
-        assert is_approximate(memory.explain(asked[0], subject="ana", **asking))
-        found = [memory.search(query, subject="ana", **asking) for query in asked]
+        explained = [memory.explain(query, subject="ana", **asking) for query in asked]
+        assert is_approximate(explained[0])
+        found = [each.hits for each in explained]
     shares = []
     for one, other in zip(exact, found, strict=True):
         assert one
         shares.append(len({hit.id for hit in one} & {hit.id for hit in other}) / len(one))
-        scores = {hit.id: hit.score for hit in one}
+        strengths = {hit.id: strength(hit) for hit in one}
         if asking.get("method"):
-            # By meaning or by words alone, no score is estimated.
-            assert all(hit.score == pytest.approx(scores[hit.id], abs=1e-5) for hit in other if hit.id in scores)
+            # By meaning or by words alone, no strength is estimated.
+            assert all(
+                strength(hit) == pytest.approx(strengths[hit.id], abs=1e-5) for hit in other if hit.id in strengths
+            )
     assert np.mean(shares) >= 0.97
     assert min(shares) >= 0.7
 
