@@ -29,7 +29,7 @@ _LEAST_REVISED_WORDS, _REVISED_SHARE = 2, 0.75
 _LEAST_SHARED_WORDS = 0.4
 _MARKS = str.maketrans(dict.fromkeys('.,:;!?"()', " "))
 # Longer messages hold more than courtesies.
-_MOST_COURTESY_WORDS = 12
+_MOST_COURTESY_WORDS, _MOST_COURTESY_CHARS = 12, 160
 # Marks and brackets that may follow the end of a question.
 _SENTENCE_END = re.compile(r"[.!?…;:]\s|[。！？]")
 _CLOSING = " \t\n\"'”’»)!.…"
@@ -292,7 +292,7 @@ def only_asks(text: str, query: Statement | None = None) -> bool:
 
 def is_small_talk(text: str) -> bool:
     """True if a message says nothing that could be remembered: "Got it, thanks!", "haha", an emoji."""
-    if len(text) > _MOST_CHARS:
+    if len(text) > _MOST_COURTESY_CHARS:
         return False
     if not text.isascii() and _SPACELESS.search(text):
         return plain_words.SPACELESS_COURTESIES.fullmatch(text) is not None
