@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -94,10 +93,9 @@ def _logistic(rows: Floats, outcomes: Floats) -> Floats:
 
 def scores_of(calibration: Calibration, observation: Observation) -> Floats:
     """Return the scores that the calibration gives to the first ten hits."""
-    behind = observation.behind[:LEADING].astype(np.float32)
+    behind = observation.behind[:LEADING].tolist()
     answer = calibration.answer_likelihood(MatchSignals(*observation.signals))
-    likely: Any = calibration.place_likelihoods(behind, np.arange(len(behind)), observation.candidates)
-    return np.asarray(answer * likely, float)
+    return answer * np.array(calibration.place_likelihoods(behind, range(len(behind)), observation.candidates))
 
 
 def fit_in_turn(name: str, observations: Sequence[Observation], used: Iterable[str], lost: float) -> dict[str, Figures]:

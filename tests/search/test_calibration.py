@@ -34,10 +34,9 @@ def test_the_calibrations_were_fitted_to_this_ranking() -> None:
 def test_scores_are_probabilities_and_never_rise_along_a_ranking(
     calibration: Calibration, signals: MatchSignals, behind: list[float], size: int
 ) -> None:
-    falling = np.array(sorted(behind, reverse=True), np.float32)
-    scores = calibration.answer_likelihood(signals) * calibration.place_likelihoods(
-        falling, np.arange(len(falling)), size
-    )
+    falling = sorted(behind, reverse=True)
+    likely = calibration.place_likelihoods(falling, range(len(falling)), size)
+    scores = calibration.answer_likelihood(signals) * np.array(likely)
     assert ((scores >= 0) & (scores <= 1)).all()
     assert (np.diff(scores) <= 1e-7).all()
     best = float(scores[0])
@@ -108,7 +107,7 @@ def test_an_explanation_shows_the_basis_of_the_scores() -> None:
 
 
 def test_the_lead_is_that_over_the_weaker_half() -> None:
-    strengths = np.array([0.9, 0.9, 0.9, 0.5, 0.5, 0.5, 0.1], np.float32)
+    strengths = [0.9, 0.9, 0.9, 0.5, 0.5, 0.5, 0.1]
     assert lead_of(strengths[:LEADING]) == pytest.approx(0.9 - (0.5 + 0.5 + 0.1) / 3)
     assert lead_of(strengths[:2]) == pytest.approx(0)
 

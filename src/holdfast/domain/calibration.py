@@ -9,11 +9,9 @@ along a ranking, so the calibration does not change its order.
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from holdfast.domain.ranking import FloatArray, IntArray
 from holdfast.domain.results import MatchSignals
 
 # The number of leading hits that say whether there is an answer. A first page.
@@ -44,31 +42,40 @@ class Calibration:
 
     def answer_likelihood(self, signals: MatchSignals) -> float:
         """Return how likely the candidates hold an answer."""
-        constant, *weights = self.answer
-        return _logistic(constant + sum(w * value for w, value in zip(weights, astuple(signals), strict=True)))
+        constant, meaning, words, own, bm25, lead, span = self.answer
+        return _logistic(
+            constant
+            + meaning * signals.meaning
+            + words * signals.words
+            + own * signals.own
+            + bm25 * signals.bm25
+            + lead * signals.lead
+            + span * signals.span
+        )
 
-    def place_likelihoods(self, behind: FloatArray, places: IntArray, candidates: int) -> FloatArray:
+    def place_likelihoods(self, behind: Iterable[float], places: Iterable[int], candidates: int) -> list[float]:
         """Return how likely each hit is an answer, if there is one. `behind` is its distance to the best, 0 or less."""
         constant, by_distance, by_place, by_size = self.place
-        size = math.log(min(max(candidates, 1), _MOST_RECORDS))
-        sums = constant + by_distance * behind + by_place * np.log1p(places) + by_size * size
-        likely: FloatArray = (1 / (1 + np.exp(-np.clip(sums, -30, 30)))).astype(np.float32)
-        return likely
+        # A page of hits is too short for arrays.
+        constant += by_size * math.log(min(max(candidates, 1), _MOST_RECORDS))
+        exp, log1p = math.exp, math.log1p
+        return [
+            1 / (1 + exp(-constant - by_distance * distance - by_place * log1p(place)))
+            for distance, place in zip(behind, places, strict=True)
+        ]
 
     def least_relevant(self, best: float) -> float:
         """Return the least score of a hit that bears on the query, if the best hit has this score."""
         return self.floor if best < self.floor else LEAST_SHARE * best
 
 
-def lead_of(strengths: FloatArray) -> float:
+def lead_of(strengths: Sequence[float]) -> float:
     """Return how far the first of these strengths, which fall, is ahead of the weaker half of the others.
 
     The stronger half may repeat the first.
     """
-    others = strengths[1:]
-    if not len(others):
-        return _LONE_LEAD
-    return float(strengths[0] - others[len(others) - max(1, len(others) // 2) :].mean())
+    weaker = strengths[1 + len(strengths) // 2 :] or strengths[1:]
+    return strengths[0] - sum(weaker) / len(weaker) if weaker else _LONE_LEAD
 
 
 def _logistic(value: float) -> float:

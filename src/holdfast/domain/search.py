@@ -112,8 +112,9 @@ class ScoredCandidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyCandidates(Sequence[ScoredCandidate]):
-    """Candidates of which only the scores are made at once; their parts are read when they are needed."""
+    """Candidates of which only the numbers and scores are made at once; their parts are read when they are needed."""
 
+    numbers: Sequence[int]
     scores: Sequence[float]
     read: Callable[[int], ScoredCandidate]
 

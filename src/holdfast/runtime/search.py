@@ -204,17 +204,18 @@ def to_hits(
     reader: Reader, ranked: RankedCandidates, *, places: slice = slice(None), explained: bool = False
 ) -> tuple[Hit, ...]:
     """Load the records at these places of the ranking."""
-    best = ranked.best[places]
-    records = reader.records.fetch([scored.number for scored in best])
+    chosen = range(*places.indices(len(ranked.best)))
+    numbers, scores, floor = ranked.best.numbers, ranked.best.scores, ranked.floor
+    records = reader.records.fetch([numbers[place] for place in chosen])
     return tuple(
         to_hit(
-            records[scored.number],
-            scored.score,
-            components(scored) if explained else (),
-            relevant=scored.score >= ranked.floor,
+            records[numbers[place]],
+            scores[place],
+            components(ranked.best[place]) if explained else (),
+            relevant=scores[place] >= floor,
         )
-        for scored in best
-        if scored.number in records
+        for place in chosen
+        if numbers[place] in records
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
-from holdfast.domain.calibration import LEADING, Calibration
+from holdfast.domain.calibration import LEADING, LEAST_SCALE, Calibration
 from holdfast.domain.ranking import SCORE_DIGITS, FloatArray, IntArray
 from holdfast.domain.results import MatchSignals, ScoreBasis
 from holdfast.domain.search import Method
@@ -38,26 +38,35 @@ class Likelihoods:
     `scores` are those of the ranking, which fall.
     """
 
-    def __init__(self, found: Candidates, strengths: FloatArray, ranking: IntArray, calibration: Calibration) -> None:
-        """`ranking` has the first candidates by their strengths."""
-        self._calibration, self._count = calibration, found.count
-        self._strengths, self._first = strengths, ranking[:1]
-        leading = ranking[:LEADING]
-        signals = found.match_signals(leading, strengths[leading]) if len(ranking) else MatchSignals()
+    def __init__(
+        self, found: Candidates, strengths: FloatArray, scale: float, ranking: IntArray, calibration: Calibration
+    ) -> None:
+        """`ranking` has the first candidates by their strengths, which are divided by `scale`."""
+        self._calibration, self._count, self._scale = calibration, found.count, max(scale, LEAST_SCALE)
+        self._strengths = [round(strength / self._scale, SCORE_DIGITS) for strength in strengths[ranking].tolist()]
+        signals = found.match_signals(ranking[:LEADING], self._strengths[:LEADING]) if len(ranking) else MatchSignals()
         self._answer = calibration.answer_likelihood(signals)
-        self._falling = -np.round(strengths[ranking], SCORE_DIGITS)
         # Equals share the first of their places: the same sentence, said twice, is as likely an answer both times.
-        self.scores = self._at(ranking, np.searchsorted(self._falling, self._falling))
-        floor = calibration.least_relevant(float(self.scores[0])) if len(ranking) else calibration.floor
+        places = list(range(len(self._strengths)))
+        for place in places[1:]:
+            if self._strengths[place] == self._strengths[place - 1]:
+                places[place] = places[place - 1]
+        self.scores = self._scores(self._strengths, places)
+        floor = calibration.least_relevant(self.scores[0]) if self.scores else calibration.floor
         self.basis = ScoreBasis(calibration.name, RANKING, self._answer, floor, signals)
 
-    def score_at(self, candidate: int, rank: int) -> float:
+    def score_at(self, strength: float, rank: int) -> float:
         """Return the score of a candidate at this rank, from 1, also behind the ranking; 0 if none ranks."""
-        if not len(self._falling):
+        if not self._strengths:
             return 0.0
-        place = int(np.searchsorted(self._falling, -np.round(self._strengths[candidate], SCORE_DIGITS)))
-        return float(self._at(np.array([candidate]), np.array([place if place < len(self._falling) else rank - 1]))[0])
+        own = round(strength / self._scale, SCORE_DIGITS)
+        place = sum(each > own for each in self._strengths)
+        return self._scores([own], [place if place < len(self._strengths) else rank - 1])[0]
 
-    def _at(self, candidates: IntArray, places: IntArray) -> FloatArray:
-        behind = np.minimum(self._strengths[candidates] - self._strengths[self._first], 0)
-        return np.float32(self._answer) * self._calibration.place_likelihoods(behind, places, self._count)
+    def _scores(self, strengths: Sequence[float], places: Sequence[int]) -> list[float]:
+        if not strengths:
+            return []
+        first = self._strengths[0]
+        behind = (min(strength - first, 0.0) for strength in strengths)
+        likely = self._calibration.place_likelihoods(behind, places, self._count)
+        return [self._answer * each for each in likely]

@@ -123,16 +123,19 @@ def parse_query(
         first_person=_in_first_person(query, words),
         spaceless=is_spaceless(query),
         periods=tuple(dict.fromkeys(periods_in(query))),
-        owner_terms=_owner_terms(left, analyzer, participants, owner),
+        owner_terms=_owner_terms(left, _fold(query), analyzer, participants, owner),
     )
 
 
 def _owner_terms(
-    words: Sequence[str], analyzer: TextAnalyzer, participants: Sequence[str], owner: str | None
+    words: Sequence[str], folded: str, analyzer: TextAnalyzer, participants: Sequence[str], owner: str | None
 ) -> tuple[int, ...]:
     """Return the terms of the words that name the owner of a memory: its subject, or the only one who speaks there."""
-    people = [name for name in participants if _name_words(name)]
-    names = {part for name in (owner, *people[: len(people) == 1]) if name for part in _name_words(name)}
+    owners = [name for name in (owner, *participants[: len(participants) == 1]) if name]
+    named = [name for name in owners if any(part in folded for part in _fold(name).split()[:1])]
+    if not named:
+        return ()
+    names = {part for name in named for part in _name_words(name)}
     found = [word for word in words if _fold(word) in names]
     return tuple(dict.fromkeys(term for word in found for term in analyzer.query_terms_of(word)))
 

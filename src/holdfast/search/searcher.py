@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.domain.calibration import LEADING, LEAST_SCALE, Calibration
+from holdfast.domain.calibration import LEADING, Calibration
 from holdfast.domain.ranking import (
     MATCHING_AT,
     PART_NAMES,
@@ -69,7 +69,7 @@ APPROXIMATE_FROM = 0
 _MOST_COMPARED = 250_000
 # The share of a score that is common to all candidates, besides the parts of `ranking.Part`.
 BASE = "base"
-_NO_CANDIDATES = LazyCandidates((), lambda place: ScoredCandidate(place, 0.0))
+_NO_CANDIDATES = LazyCandidates((), (), lambda place: ScoredCandidate(place, 0.0))
 # A row without any of these parts does not match, whatever its other parts.
 _MATCHING = [PARTS.index(part) for part in (Part.VECTOR, Part.WORDS, Part.WINDOW_WORDS, Part.SPEAKER, Part.DATE)]
 
@@ -121,7 +121,7 @@ class PartitionSearcher:
         return self._cache.usage
 
     def text_to_embed(self, index: IndexReader, scope: Scope, query: str, wanted: SearchOptions) -> str:
-        return _embedding_text(self._search_partitions(index), scope, query, wanted)
+        return _embedding_text(_visible_views(self._search_partitions(index), scope, wanted), query, wanted.method)
 
     def rank(
         self,
@@ -135,11 +135,12 @@ class PartitionSearcher:
         explained: bool = False,
     ) -> RankedCandidates:
         places = self._search_partitions(index)
+        seen = _visible_views(places, scope, wanted)
         if wanted.method is Method.KEYWORD:
             vector = None
         elif callable(vector):
-            vector = vector(_embedding_text(places, scope, query, wanted))
-        ranked = self._rank(places, scope, query, vector, wanted, target)
+            vector = vector(_embedding_text(seen, query, wanted.method))
+        ranked = self._rank(places, seen, scope, query, vector, wanted, target)
         if not explained:
             return ranked
         ranked = replace(ranked, ways=tuple(self._way(place) for place in places if place.view.size))
@@ -148,7 +149,8 @@ class PartitionSearcher:
         if sum(place.view.size for place in places) > _MOST_COMPARED:
             return ranked
         everything = [self._with_all_vectors(place, index) for place in places]
-        return _add_exact_comparison(ranked, self._rank(everything, scope, query, vector, wanted, target))
+        seen = _visible_views(everything, scope, wanted)
+        return _add_exact_comparison(ranked, self._rank(everything, seen, scope, query, vector, wanted, target))
 
     def browse(self, index: IndexReader, scope: Scope, wanted: SearchOptions, order: Order) -> IntArray:
         return list_by_time(
@@ -158,24 +160,26 @@ class PartitionSearcher:
     def _rank(
         self,
         places: list[_SearchPartition],
+        seen: list[tuple[_SearchPartition, VisibleView]],
         scope: Scope,
         query: str,
         vector: FloatArray | None,
         wanted: SearchOptions,
         target: int | None,
     ) -> RankedCandidates:
-        seen = _visible_views(places, scope, wanted)
         participants = _participants(seen)
         understood = self._parse_query(query, participants, wanted.method, scope.subject)
 
-        def traits(best_words: float) -> Traits:
+        def weigh(traits: Traits) -> FloatArray:
+            return _method_weights(effective_weights(self._weights, traits), wanted.method)
+
+        def read_traits(best_words: float) -> Traits:
             return self._traits(seen, participants, understood, best_words)
 
-        def weigh(best_words: float) -> FloatArray:
-            return _method_weights(effective_weights(self._weights, traits(best_words)), wanted.method)
-
         parts = [
-            self._find_candidates(place, part, rows, understood, vector, weigh, wanted.top_k, target)
+            self._find_candidates(
+                place, part, rows, understood, vector, lambda best: weigh(read_traits(best)), wanted.top_k, target
+            )
             for place, part in seen
             if len(rows := candidate_rows(part, wanted))
         ]
@@ -189,9 +193,10 @@ class PartitionSearcher:
         absent = None
         if target is not None and target not in found.numbers:
             absent = _why_absent(places, scope, wanted, target)
-        lead = effective_lead(self._weights, traits(found.best_words))
+        traits = read_traits(found.best_words)
+        lead = effective_lead(self._weights, traits)
         calibration = find_calibration(self._embedder, wanted.method, has_vector=vector is not None)
-        return _rank_candidates(found, weigh(found.best_words), lead, wanted, described, target, absent, calibration)
+        return _rank_candidates(found, weigh(traits), lead, wanted, described, target, absent, calibration)
 
     def _parse_query(self, query: str, participants: list[str], method: Method, owner: str | None) -> ParsedQuery:
         """Parse the query for the method: KEYWORD treats names as words, VECTOR parses nothing."""
@@ -273,6 +278,8 @@ class PartitionSearcher:
 
 
 def _merge_partitions(parts: list[Candidates]) -> Candidates:
+    if len(parts) == 1:
+        return parts[0]
     return Candidates(
         np.concatenate([found.numbers for found in parts]),
         np.concatenate([found.raw for found in parts], axis=1),
@@ -326,14 +333,17 @@ def _rank_candidates(
     # A radius only removes results: it changes neither scores nor ranks, so all must be ranked.
     most = max(wanted.top_k, LEADING) if wanted.radius is None else max(len(among), 1)
     ranking = among[best_first(keys[among], found.numbers[among], most)]
-    strengths = judged.scores / np.float32(max(float(judged.weights.sum()), LEAST_SCALE))
-    likelihoods = Likelihoods(found, strengths, ranking, calibration)
-    kept = np.ones(len(ranking), bool)
+    likelihoods = Likelihoods(found, judged.scores, float(judged.weights.sum()), ranking, calibration)
+    numbers, scores = ranking.tolist(), likelihoods.scores
     if wanted.radius is not None:
         within = found.embedded & (found.raw[VECTOR_AT] >= wanted.radius)
-        kept = within[ranking]
+        kept = [pair for pair in zip(numbers, scores, strict=True) if within[pair[0]]]
+        numbers, scores = [at for at, _ in kept], [score for _, score in kept]
+    most = wanted.top_k
     if wanted.min_score is not None:
-        kept = kept & (likelihoods.scores >= np.float32(wanted.min_score))
+        # Scores never rise along the ranking.
+        most = min(most, sum(score >= wanted.min_score for score in scores))
+    numbers, scores = numbers[:most], scores[:most]
 
     def to_scored(at: int, score: float) -> ScoredCandidate:
         triples = zip(found.raw[:, at].tolist(), judged.even[:, at].tolist(), judged.weights.tolist(), strict=True)
@@ -346,13 +356,11 @@ def _rank_candidates(
     if target is not None and absent is None:
         at = int(np.flatnonzero(found.numbers == target)[0])
         rank = rank_of(at, keys, found.numbers)
-        target_place = (rank, to_scored(at, likelihoods.score_at(at, rank)))
+        target_place = (rank, to_scored(at, likelihoods.score_at(float(judged.scores[at]), rank)))
         if wanted.radius is not None and not within[at]:
             absent = f"its similarity is below the requested radius, {wanted.radius}"
-    best = np.flatnonzero(kept)[: wanted.top_k]
-    numbers, scores = ranking[best].tolist(), likelihoods.scores[best].tolist()
     return RankedCandidates(
-        LazyCandidates(scores, lambda place: to_scored(numbers[place], scores[place])),
+        LazyCandidates(found.numbers[numbers].tolist(), scores, lambda place: to_scored(numbers[place], scores[place])),
         found.count,
         described,
         target_place,
@@ -393,11 +401,9 @@ def _visible_views(
     return [(place, seen) for place, seen in found if seen is not None]
 
 
-def _embedding_text(places: list[_SearchPartition], scope: Scope, query: str, wanted: SearchOptions) -> str:
+def _embedding_text(seen: list[tuple[_SearchPartition, VisibleView]], query: str, method: Method) -> str:
     """The query text to embed, without participants' names; VECTOR keeps them, because nothing else represents them."""
-    if wanted.method is Method.VECTOR:
-        return query
-    return without_names(query, _participants(_visible_views(places, scope, wanted)))
+    return query if method is Method.VECTOR else without_names(query, _participants(seen))
 
 
 def _participants(seen: list[tuple[_SearchPartition, VisibleView]]) -> list[str]:

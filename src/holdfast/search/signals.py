@@ -6,6 +6,8 @@ can change a score. Rows that are not messages have no neighbours and no session
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +25,6 @@ from holdfast.domain.ranking import (
     bm25,
     bm25_idf,
     saturate,
-    weighted_sum,
     window_cosines,
 )
 from holdfast.domain.results import MatchSignals
@@ -83,15 +84,17 @@ class Candidates:
     partition: IntArray
     coverages: tuple[WordCoverage, ...]
 
-    def match_signals(self, leading: IntArray, strengths: FloatArray) -> MatchSignals:
+    def match_signals(self, leading: IntArray, strengths: Sequence[float]) -> MatchSignals:
         """Rate how well the leading hits match, and by how far the best stands out by its strength."""
-        own, around = np.zeros((2, len(leading)), np.float32)
-        for at, coverage in enumerate(self.coverages):
-            here = np.flatnonzero(self.partition[leading] == at)
-            own[here], around[here] = coverage.shares(self.rows[leading[here]])
-        cosines = np.where(self.embedded[leading], self.raw[VECTOR_AT, leading], np.float32(0))
+        if len(self.coverages) == 1:
+            own, around = self.coverages[0].shares(self.rows[leading])
+        else:
+            own, around = np.zeros((2, len(leading)), np.float32)
+            for at, coverage in enumerate(self.coverages):
+                here = np.flatnonzero(self.partition[leading] == at)
+                own[here], around[here] = coverage.shares(self.rows[leading[here]])
         return MatchSignals(
-            meaning=float(cosines.max()),
+            meaning=float((self.raw[VECTOR_AT, leading] * self.embedded[leading]).max()),
             words=float(around.max()),
             own=float(own[0]),
             bm25=float(self.raw[WORDS_AT, leading].max()),
@@ -184,17 +187,17 @@ class WordCoverage:
 
     def shares(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the share of the words that each row holds, and that it holds with its neighbours."""
-        own, before, after = (
-            self.counts[:, self.column[each]] for each in (rows, self.links.previous[rows], self.links.following[rows])
-        )
-        window = (own + before + after) > 0
-        held = np.full(len(rows), self.owned, np.float32)
-        if self.speakers is not None:
-            held += np.float32(self.by_name) * self.speakers[rows]
-        return (
-            held + weighted_sum(self.weights, (own > 0).astype(np.float32)),
-            held + weighted_sum(self.weights, window.astype(np.float32)),
-        )
+        links = self.links
+        near = np.concatenate((rows, links.previous[rows], links.following[rows]))
+        holds = (self.counts[:, self.column[near]] > 0).reshape(len(self.weights), 3, len(rows))
+        own: FloatArray = self.weights @ holds[:, 0]
+        around: FloatArray = self.weights @ holds.any(axis=1)
+        if self.owned or self.speakers is not None:
+            held = np.full(len(rows), self.owned, np.float32)
+            if self.speakers is not None:
+                held += np.float32(self.by_name) * self.speakers[rows]
+            own, around = own + held, around + held
+        return own, around
 
 
 class _WordScores:
@@ -221,18 +224,25 @@ class _WordScores:
 
     def coverage(self, owner_terms: tuple[int, ...], speakers: FloatArray | None) -> WordCoverage:
         """Return the words that rows hold. Call `fill` first. `speakers` is 1 for rows whose speaker is named."""
-        idf = np.tile(bm25_idf(np.zeros(1, np.float32), self._documents), len(self._all_terms))
-        idf[self._occurring] = self._idf
-        name = 0.0 if speakers is None else float(idf.mean()) if len(idf) else 1.0
-        shares = idf / np.float32((float(idf.sum()) + name) or 1)
-        owned = np.isin(self._all_terms, owner_terms) if owner_terms else np.zeros(len(idf), bool)
+        terms = len(self._all_terms)
+        missing = math.log1p((self._documents + 0.5) / 0.5)
+        total = float(self._idf.sum()) + (terms - len(self._idf)) * missing
+        name = 0.0 if speakers is None else total / terms if terms else 1.0
+        scale = np.float32(total + name or 1)
+        weights, owned = self._idf / scale, 0.0
+        if owner_terms:
+            idf = np.full(terms, missing, np.float32)
+            idf[self._occurring] = self._idf
+            are_names = np.isin(self._all_terms, owner_terms)
+            owned = float(idf[are_names].sum() / scale)
+            weights[are_names[self._occurring]] = 0
         return WordCoverage(
             links=self._seen.links,
             counts=self._counts_by_column,
             column=self._column,
-            weights=np.where(owned, np.float32(0), shares)[self._occurring],
-            owned=float(shares[owned].sum()),
-            by_name=name / ((float(idf.sum()) + name) or 1),
+            weights=weights,
+            owned=owned,
+            by_name=name / float(scale),
             speakers=speakers,
         )
 
