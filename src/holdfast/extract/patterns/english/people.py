@@ -121,7 +121,8 @@ _FACTS = (
         "is {theirs}",
         "on",
     ),
-    (rf"<word2=turned|turns|is turning|turned> <theirs=({_NUMBER})\b.*>", "{word2} {theirs}{when}", "age"),
+    (rf"<word2=turned> <theirs=({_NUMBER})\b.*>", "{word2} {theirs}{when}", "age"),
+    (rf"<word2=turns|is turning> <theirs=({_NUMBER})\b.*>", "{word2} {theirs}{when}", "plan:age"),
     ("(was|were|is|'s) <theirs=born .+>", "was {theirs}{when}", "born"),
     ("(was|were) born", "was born{when}", "born"),
     (
