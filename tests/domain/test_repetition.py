@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.domain.repetition import Statement, is_small_talk, only_asks, read_statement
+from holdfast.domain.repetition import Reading, Statement, is_small_talk, only_asks, read_statement
 
 SUBJECTS = ("The demo", "Our cat Momo", "Ana's flight", "the dentist of Paul", "Die Besprechung")
 VERBS = ("is on", "moves to", "is cancelled on", "leaves from Porto on")
@@ -171,7 +171,7 @@ def test_any_text_with_a_number_is_no_small_talk(text: str) -> None:
 
 
 def test_a_message_that_only_asks_is_no_answer() -> None:
-    question = read_statement("When do we ship version 2?")
+    question = Reading("When do we ship version 2?")
     for asked in ("What's my dog called?", "Hm, what? ", "¿Cómo se llama mi perro?", "Why?", "how old are they??"):
         assert only_asks(asked) is (not asked.startswith("Hm"))
     for told in (
@@ -183,7 +183,7 @@ def test_a_message_that_only_asks_is_no_answer() -> None:
         assert only_asks(asked, question)
     for other in ("When do we ship version 3?", "We ship version 2.", "When do we ship version 2? On 12 May."):
         assert not only_asks(other, question)
-    assert not only_asks("?", read_statement("?"))
+    assert not only_asks("?", Reading("?"))
 
 
 @given(st.text(max_size=5_000), speakers)

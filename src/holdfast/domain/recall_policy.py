@@ -209,7 +209,7 @@ def select_records(
     """Choose at most `limit` records. `items` are best first."""
     relevant = [item for item in items if item.is_relevant]
     learned = _memories_by_evidence(relevant)
-    question = None if query is None else read_statement(query)
+    question = None if query is None else Reading(query)
     chosen = _Places[R](limit, max(1, int(limit * max_source_share)))
     while True:
         _fill_places(chosen, relevant, learned, question)
@@ -227,7 +227,7 @@ def _fill_places(
     chosen: _Places[R],
     relevant: Sequence[RecallItem[R]],
     learned: Mapping[str, RecallItem[R]],
-    question: Statement | None,
+    question: Reading | None,
 ) -> None:
     decided: set[str] = set()
     for item in relevant:
@@ -245,8 +245,10 @@ def _fill_places(
             chosen.leave_out(item, Omission.SMALL_TALK)
         elif only_asks(item.text, question):
             chosen.leave_out(item, Omission.QUESTION)
-        else:
+        elif learned:
             _choose_for_message(item, learned.get(item.id), chosen, decided, question)
+        else:
+            chosen.place(item)
 
 
 def _put_trusted_first(
@@ -266,6 +268,8 @@ def _put_trusted_first(
             trusted.append(
                 (place, place.reading.statement if is_own else read_statement(memory.text, speaker=memory.speaker))
             )
+    if not trusted:
+        return list(places), []
     ordered, shown, surplus = list(places), list[_Place[R]](), list[_Place[R]]()
     for place, statement in trusted:
         first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, statement))
@@ -293,7 +297,7 @@ def _choose_for_message(
     memory: RecallItem[R] | None,
     chosen: _Places[R],
     decided: set[str],
-    question: Statement | None,
+    question: Reading | None,
 ) -> None:
     """Place the message, or the memory that was learned from it in its stead."""
     if chosen.cover(item, memory):
@@ -314,13 +318,13 @@ def _choose_for_message(
     chosen.place(item)
 
 
-def _replaces(memory: RecallItem[R], message: RecallItem[R], question: Statement | None) -> bool:
+def _replaces(memory: RecallItem[R], message: RecallItem[R], question: Reading | None) -> bool:
     """True if the memory says what its message does, and has the words of the question that the message has."""
     if len(message.text) > _LONG_CHARS:
         return True
     said = read_statement(message.text, speaker=message.speaker)
     learned = read_statement(memory.text, speaker=memory.speaker)
-    if question is not None and not set(question.stems) & set(said.stems) <= set(learned.stems):
+    if question is not None and not set(question.statement.stems) & set(said.stems) <= set(learned.stems):
         return False
     return said.adds_to(learned) < _MANY_WORDS_MORE
 

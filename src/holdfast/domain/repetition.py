@@ -26,8 +26,9 @@ _LEAST_ECHO_WORDS = 2
 # A change of plan has at least so many words of the plan, and more than this share of them.
 _LEAST_REVISED_WORDS, _REVISED_SHARE = 2, 0.75
 # Texts are compared if they share so much of the words of the shorter one, whatever their endings.
-_LEAST_SHARED_WORDS = 0.4
-_MARKS = str.maketrans(dict.fromkeys('.,:;!?"()', " "))
+_LEAST_SHARED_WORDS = 0.35
+# Marks at their edges keep words of short texts apart, and short texts are quickly compared.
+_FEW_WORDS = 6
 # Longer messages hold more than courtesies.
 _MOST_COURTESY_WORDS, _MOST_COURTESY_CHARS = 12, 160
 # Marks and brackets that may follow the end of a question.
@@ -181,7 +182,7 @@ class Reading:
         head = text[:_MOST_CHARS]
         # Without spaces there are no words to count.
         spaceless = not head.isascii() and _SPACELESS.search(head) is not None
-        self._words = None if spaceless else frozenset(head.casefold().translate(_MARKS).split()) - plain_words.EMPTY
+        self._words = None if spaceless else frozenset(head.casefold().split()) - plain_words.EMPTY
 
     @property
     def statement(self) -> Statement:
@@ -192,10 +193,10 @@ class Reading:
     def may_compare(self, other: Reading) -> bool:
         """True if the texts share so many words that one may repeat, echo or change the other."""
         own, others = self._words, other._words
-        if not own or not others:
+        if own is None or others is None or len(own) < _FEW_WORDS or len(others) < _FEW_WORDS:
             return True
         shared = len(own & others)
-        return shared > 0 and shared >= _LEAST_SHARED_WORDS * min(len(own), len(others))
+        return shared >= _LEAST_SHARED_WORDS * min(len(own), len(others))
 
 
 class _Word(NamedTuple):
@@ -270,7 +271,7 @@ def _change_stems() -> frozenset[str]:
     return _stems_of(plain_words.CHANGE_WORDS | plain_words.BESIDE_CHANGES)
 
 
-def only_asks(text: str, query: Statement | None = None) -> bool:
+def only_asks(text: str, query: Reading | None = None) -> bool:
     """True if a message is nothing but a question that names nothing, or the query itself: it answers nothing.
 
     "Where did you stay in Lisbon?" names something, and "Shall I bring snacks on Friday?" tells something.
@@ -278,7 +279,8 @@ def only_asks(text: str, query: Statement | None = None) -> bool:
     if not text.rstrip(_CLOSING).endswith(("?", "？", "؟")):
         return False
     asked = read_statement(text)
-    if query is not None and (asked.stems, asked.numbers) == (query.stems, query.numbers) != ((), ()):
+    content = (asked.stems, asked.numbers)
+    if query is not None and content == (query.statement.stems, query.statement.numbers) != ((), ()):
         return True
     is_one = _SENTENCE_END.search(text.rstrip(_CLOSING).rstrip("?？؟")) is None
     first = _WORD.search(text)

@@ -23,7 +23,7 @@ from holdfast.runtime.search import PreparedQuery, QueryRead, check_query, prepa
 
 DEFAULT_CHARS = 4_000
 # Records that say the same share a place, so more are considered than there are places.
-_CANDIDATES_PER_PLACE, _SPARE_CANDIDATES = 4, 2
+_CANDIDATES_PER_PLACE, _SPARE_CANDIDATES = 3, 2
 _MAX_BUDGET = 10_000_000
 
 
