@@ -141,3 +141,10 @@ def test_a_wrong_list_of_verbs_is_refused_with_what_to_write(verbs: str, monkeyp
     monkeypatch.setenv("HOLDFAST_MODEL_VERBS", verbs)
     with pytest.raises(ConfigurationError, match="HOLDFAST_MODEL_VERBS: name maintain, flush"):
         read_settings()
+
+
+@pytest.mark.parametrize("protocol", ["anthropic", "ollama", "openai"])
+def test_a_protocol_without_a_model_is_refused_and_not_taken_for_a_name(protocol: str) -> None:
+    """Taken for a name, it would send the texts to OpenAI."""
+    with pytest.raises(ModelMisconfigured, match=f"set HOLDFAST_MODEL to {protocol}:<name>"):
+        make_curator(Settings(model=f"{protocol}: "))

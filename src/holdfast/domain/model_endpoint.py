@@ -46,7 +46,10 @@ def choose_endpoint(name: str, url: str | None) -> ModelEndpoint:
 
     A name may hold colons, as Ollama's do: only a protocol before the first one is a prefix.
     """
-    prefix, _, rest = name.partition(":")
+    prefix, colon, rest = name.partition(":")
+    if colon and not rest.strip() and prefix in set(ModelProtocol):
+        # Taken for a name, it would send the texts to OpenAI.
+        raise ModelMisconfigured(f"{name!r} names no model; set HOLDFAST_MODEL to {prefix}:<name>")
     protocol = ModelProtocol(prefix) if rest and prefix in set(ModelProtocol) else None
     model = name if protocol is None else rest
     protocol = protocol or ModelProtocol.OPENAI
