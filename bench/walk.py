@@ -175,7 +175,22 @@ async def walk_service(walker: Walker, folder: str) -> dict[str, Walk]:
             asked = {"query": f"Which train goes to town {number}?", "scope": ["all_user_memory"]}
             return post("/memories/search", key, asked)
 
-        return {"POST /memories/search": await walker.walk_async(search)}
+        # A key of its own, with limits of its own.
+        other = (await post("/users", TOKEN, {"user_id": "ben"}))["user_key"]
+
+        def add(number: int) -> Awaitable[object]:
+            message = {
+                "sender_id": "ben",
+                "role": "user",
+                "timestamp": 1_780_000_100_000 + number,
+                "content": f"Note {number}.",
+            }
+            return post("/memories/add", other, {"session_id": "chat:2", "messages": [message]})
+
+        return {
+            "POST /memories/search": await walker.walk_async(search),
+            "POST /memories/add": await walker.walk_async(add),
+        }
     finally:
         await engine.close()
 

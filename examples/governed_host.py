@@ -3,23 +3,18 @@
 import tempfile
 from pathlib import Path
 
-from holdfast.sdk import (
-    CanonicalTurnDelta,
-    MemoryProjectionRequest,
-    MemoryRuntime,
-    MemoryScope,
-    MemoryTranscriptLifecycleRequest,
-    TurnMessage,
-)
+from holdfast.sdk import CanonicalTurnDelta, MemoryRuntime, MemoryScope, MemoryTranscriptLifecycleRequest
+
+trip = MemoryScope("web", conversation_id="trip")
+turn = CanonicalTurnDelta("turn-1", "delivered", ("I fly to Porto on 3 May.",), "Noted.", trip)
 
 with tempfile.TemporaryDirectory() as folder:
-    runtime = MemoryRuntime.builder().store(str(Path(folder) / "host.db")).identity(subject_id="ana").open()
-    scope = MemoryScope("web", conversation_id="trip")
-    messages = (TurnMessage("I fly to Porto on 3 May."),)
-    runtime.finalize_turn_and_maintain(CanonicalTurnDelta("turn-1", "delivered", messages, "Noted.", scope))
+    runtime = MemoryRuntime.open(Path(folder) / "host.db", subject="ana")
+    runtime.finalize_turn_and_maintain(turn)
+    runtime.recover()  # without a model, rules learn in the background; this waits for them
+    print(runtime.project("When does Ana fly?").system_memory_block)
 
-    request = MemoryProjectionRequest("When does Ana fly?")
-    print(runtime.project(request).system_memory_block)
     masked = runtime.request_transcript_lifecycle(MemoryTranscriptLifecycleRequest("mask", reason="Ana asked"))
-    print("masked:", masked.affected_turns, "- still projected:", runtime.project(request).audit.injected)
+    print("masked turns:", masked.affected_turns)
+    print("memories learned from them, which stay:", [ref.store_key for ref in masked.derived_memory_refs])
     runtime.close()

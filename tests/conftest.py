@@ -80,6 +80,17 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The folder of a real small model."""
+    directory = Path(os.environ.get("HOLDFAST_EVAL", Path(__file__).parents[2] / "shared" / "eval")) / "minilm"
+    if not directory.is_dir():
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no model at {directory}: set HOLDFAST_EVAL")
+        pytest.skip(f"no model at {directory}: set HOLDFAST_EVAL")
+    return directory
+
+
 @pytest.fixture
 def clock() -> SteppingClock:
     return SteppingClock()

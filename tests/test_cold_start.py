@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.core import TyperGroup
 from typer.main import get_command
 
 import holdfast
@@ -37,6 +36,7 @@ HEAVY = frozenset(
             "holdfast.control_api",
             "holdfast.sdk",
         ),
+        *("holdfast.domain.json_values", "holdfast.domain.result_lines", "holdfast.domain.result_tables"),
         *("holdfast.control.bindings", "holdfast.control.delivery_worker", "holdfast.control.memory"),
         *(
             "holdfast.control.routing",
@@ -145,7 +145,7 @@ os.environ |= {"_HOLDFAST_COMPLETE": "complete_bash", "COMP_WORDS": "holdfast s"
 from holdfast.cli import main
 with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
     main([])
-assert shown.getvalue().split() == ["serve", "search", "store", "space"], shown.getvalue()
+assert shown.getvalue().split() == ["search", "shell", "serve", "store", "space"], shown.getvalue()
 """
     assert ours(loaded_by(code)) == WAYS_IN
 
@@ -166,9 +166,7 @@ def test_the_list_of_commands_says_of_each_what_its_own_help_does(group: tuple[s
         found, entries = found.commands[name], Agent.entries
     assert list(found.commands) == list(entries)
     for name, entry in entries.items():
-        stand_in = TyperGroup(name=name, help=entry.explained)
-        for width in (20, 45, 78, 200):
-            assert stand_in.get_short_help_str(width) == found.commands[name].get_short_help_str(width), name
+        assert entry.explained == found.commands[name].short_help, name
 
 
 # --- the public API -------------------------------------------------------------------------------------------------
@@ -196,7 +194,7 @@ def test_each_name_is_loaded_from_where_type_checkers_see_it() -> None:
 
 def test_names_that_are_not_loaded_yet_are_listed_and_can_be_imported() -> None:
     code = (
-        "import holdfast\nassert set(holdfast.__all__) <= set(dir(holdfast))\n"
+        "import holdfast\nassert set(dir(holdfast)) == {*holdfast.__all__, '__version__'}\n"
         "assert 'holdfast.control_api' not in sys.modules\n"
         "from holdfast import *\nassert ControlPlane is holdfast.ControlPlane and open is holdfast.open\n"
     )
@@ -211,7 +209,7 @@ def test_help_tells_of_every_public_class() -> None:
 
 
 def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'holdfast' has no attribute 'Nothing'"):
+    with pytest.raises(AttributeError, match="holdfast has no 'Nothing'"):
         _ = holdfast.Nothing
     with pytest.raises(ImportError):
         exec("from holdfast import Nothing")

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 import holdfast
 
-ASKED = 250_000_000
+ASKED = 230_000_000
 # Size of an empty `python -m venv`: pip and setuptools, and their bytecode.
 EMPTY = 24_000_000
 EXTRAS = {

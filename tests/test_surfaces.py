@@ -21,6 +21,7 @@ from holdfast.gateway.control.routes import ROUTES as CONTROL_ROUTES
 from holdfast.gateway.control.verb_routes import VerbRoute
 from holdfast.runtime.verb_entry import VerbEntry
 from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
+from holdfast.sdk.verbs import VERBS as RUNTIME_VERBS
 from holdfast.wire import all_verbs, openapi_definitions
 
 PLAIN_ROUTES = [each for group in CONTROL_ROUTES.values() for each in group]
@@ -29,13 +30,14 @@ OPENAPI = json.loads((Path(__file__).parent / "gateway" / "golden" / "openapi.js
 
 # Commands and routes by verb.
 COMMANDS = {
-    "add": "add", "flush": "store flush", "search": "search", "recall": "recall", "explain": "explain",
+    "add": "add", "flush": "flush", "search": "search", "recall": "recall", "explain": "explain",
+    "get": "get", "list": "list", "browse": "browse", "remember": "remember", "correct": "correct",
     "forget": "forget", "add_resource": "resource add", "resources": "resource list",
     "delete_resource": "resource delete",
     "history": "history", "revert": "revert",
     "create_user": "credential create", "rotate_user": "credential rotate", "revoke_user": "credential revoke",
     "users": "credential list", "jobs": "store jobs", "stats": "store stats", "verify": "store verify",
-    "rebuild": "store rebuild",
+    "events": "store events", "rebuild": "store rebuild",
 }  # fmt: skip
 CONTROL_COMMANDS = {
     "operations": "operations list", "operation": "operations show", "metrics": "operations metrics",
@@ -46,6 +48,13 @@ CONTROL_COMMANDS = {
     "set_price": "costs prices set", "remove_price": "costs prices remove", "activity": "binding activity",
     "binding": "binding show", "update_binding": "binding update", "create_binding": "binding create",
     "delete_binding": "binding delete", "resolve": "binding resolve",
+}  # fmt: skip
+RUNTIME_COMMANDS = {
+    "write_procedural": "runtime write-procedural", "recall": "runtime recall", "project": "runtime project",
+    "inspect": "runtime inspect", "replay": "runtime replay", "export": "runtime export", "import_": "runtime import",
+    "list_runtime_skills": "runtime skill list", "get_runtime_skill": "runtime skill show",
+    "edit_runtime_skill": "runtime skill edit", "set_runtime_skill_enabled": "runtime skill enable",
+    "delete_runtime_skill": "runtime skill delete", "close": "runtime close",
 }  # fmt: skip
 ROUTES = {
     "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories",
@@ -61,7 +70,7 @@ ROUTES = {
 # The names of arguments on a surface, where they differ.
 NAMES = {
     "command": {
-        "planes": "plane", "drafts": "texts", "content": "files", "external_uri": "uri", "resource_id": "ids",
+        "content": "files", "external_uri": "uri", "resource_id": "ids",
         "user_id": "name", "subjects": "subject",
     },
     "route": {
@@ -84,11 +93,11 @@ NEVER = {
 MISSING: dict[tuple[str, str], dict[str, str]] = {
     ("command", "search"): {"condition": "it is a tree"},
     ("command", "explain"): {"condition": "it is a tree"},
+    ("command", "browse"): {"condition": "it is a tree"},
     ("command", "recall"): {"condition": "it is a tree"},
     ("command", "forget"): {"token": FROM_SCREEN, "expected_revision": FROM_SCREEN},
     ("command", "add_resource"): {"media_type": "the name of the file says the format"},
     ("command", "create_user"): {"presented_key": "a key must not appear in the list of processes"},
-    ("command", "jobs"): {"status": "`holdfast jobs list` filters", "limit": "`holdfast jobs list` filters"},
     ("command", "operations"): {"of_memory": "it is `--all`, reversed"},
     ("command", "create_binding"): {"enabled": "it is `--disabled`, reversed"},
     ("command", "update_binding"): {"enabled": "`holdfast binding enable` and `disable` do it"},
@@ -179,9 +188,14 @@ def test_commands_of_the_library_have_every_argument(name: str) -> None:
 def test_commands_of_the_control_plane_have_every_argument(name: str) -> None:
     entry = CONTROL_VERBS[name]
     found = declared("command", name, entry) & {each.name for each in entry.arguments}
-    if name == "jobs":  # the library's verb of this name has a smaller command
-        found -= {"status", "limit"}
     assert missing("command", entry, command_options(CONTROL_COMMANDS[name])) == found
+
+
+@pytest.mark.parametrize("name", RUNTIME_VERBS)
+def test_commands_of_the_runtime_have_every_argument_with_its_help(name: str) -> None:
+    entry = RUNTIME_VERBS[name]
+    assert missing("command", entry, command_options(RUNTIME_COMMANDS[name])) == set()
+    assert all(each.help for each in entry.arguments if not entry.is_positional(each))
 
 
 @pytest.mark.parametrize("name", ROUTES)

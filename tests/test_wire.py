@@ -10,15 +10,11 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
-from enum import Enum
-from functools import cache, partial
 from pprint import pformat
-from types import NoneType, UnionType
-from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -29,8 +25,6 @@ from holdfast import errors, runtime, wire
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.arguments import result_type_of
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Not
-from holdfast.domain.contract import SourceRef
-from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.results import Absence, Component, Explanation, Page
 from holdfast.domain.scope import Scope
@@ -39,12 +33,16 @@ from holdfast.domain.transcript import Message, Role
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.runtime.gate import CompositeRequest, Read, Request, Write
 from holdfast.runtime.search import Search
+from holdfast.testing.full_repr import full_repr
+from values import anything, exact
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
 MESSAGE = Message("msg_1", "turn_1", Scope(), 0, "t", None, Role.USER, NOW, NOW, None, None, {"a": "b"})
 MEMORY = MemoryRecord(
     "mem_1", 1, Scope(), Plane.EPISODE, "t", Trust.LOW, Status.ACCEPTED, Validity(), NOW, None, None, "me", None
 )  # fmt: skip
+# The modules of verbs that are not spoken over the wire.
+HOSTED = ("holdfast.runtime.transcripts.", "holdfast.runtime.skills.", "holdfast.runtime.provider_verbs")
 VERBS = pytest.mark.parametrize("spoken", wire.all_verbs().values(), ids=wire.all_verbs())
 
 
@@ -59,7 +57,7 @@ def of_the_runtime() -> set[str]:
 
     def below(kind: type) -> Iterator[type]:
         for child in kind.__subclasses__():
-            apart = child.__module__.startswith(("holdfast.runtime.transcripts.", "holdfast.runtime.provider_verbs"))
+            apart = child.__module__.startswith(HOSTED)
             if child.__module__.startswith("holdfast.runtime.") and not apart:
                 yield child
                 yield from below(child)
@@ -77,73 +75,6 @@ def test_every_verb_of_the_runtime_is_spoken() -> None:
 
 
 # --- round trips ----------------------------------------------------------------------------------------------------
-
-WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=30).filter(str.strip)
-MOMENTS = st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(fold=0))  # UTC has no folds
-PLACES = st.builds(Scope, WORDS, conversation=WORDS, **dict.fromkeys(("app", "subject", "run"), st.none() | WORDS))
-SCOPES = PLACES | st.builds(Scope, WORDS)  # users belong to a whole space
-TARGETS = st.builds(ForgetTarget, ids=st.lists(WORDS, min_size=1, max_size=3).map(tuple)) | st.builds(
-    ForgetTarget, conversation=WORDS, subject=st.none() | WORDS
-)
-METADATA = st.dictionaries(WORDS, st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0")))
-
-
-PLAIN: dict[Any, st.SearchStrategy[Any]] = {
-    str: WORDS,
-    int: st.integers(1, 1_000),
-    float: st.floats(allow_nan=False),
-    bool: st.booleans(),
-    bytes: st.binary(max_size=50),
-    datetime: MOMENTS,
-    NoneType: st.none(),
-    Mapping: METADATA,
-    Scope: SCOPES,
-    ForgetTarget: TARGETS,
-    Validity: st.builds(Validity, since=st.none() | MOMENTS),
-    Decimal: st.decimals(allow_nan=False, allow_infinity=False),
-    Any: st.none() | st.booleans() | st.integers(-1_000, 1_000) | WORDS,
-}
-CURRENCIES = st.sampled_from(["USD", "EUR", "JPY"])
-
-
-@cache
-def anything(kind: Any) -> st.SearchStrategy[Any]:
-    """A strategy for all values of a type."""
-    origin, parts = get_origin(kind) or kind, get_args(kind)
-    if isinstance(kind, NewType):
-        return anything(kind.__supertype__)
-    if origin is Mapping and parts[0] is not str:
-        return st.dictionaries(anything(parts[0]), anything(parts[1]), max_size=3)
-    if origin in PLAIN:
-        return PLAIN[origin]
-    if origin in (Union, UnionType):
-        return st.one_of([anything(part) for part in parts])
-    if origin is tuple and parts[-1] is ...:
-        return st.lists(anything(parts[0]), max_size=3).map(tuple)
-    if origin is tuple:
-        return st.tuples(*(anything(part) for part in parts))
-    if origin is frozenset:
-        return st.frozensets(anything(parts[0]), min_size=1, max_size=5)
-    if origin is dict:
-        return st.dictionaries(anything(parts[0]), anything(parts[1]), max_size=3)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return st.sampled_from(kind)
-    assert is_dataclass(origin), f"no values are known of {kind}: add them here"
-    values = {**dict(zip(getattr(origin, "__parameters__", ()), parts, strict=True))}
-    hints = {name: values.get(hint, hint) for name, hint in get_type_hints(origin).items()}
-    return st.deferred(lambda: st.builds(partial(construct, origin), **fields_of(origin, hints)))
-
-
-def fields_of(kind: Any, hints: Mapping[str, Any]) -> dict[str, st.SearchStrategy[Any]]:
-    return {each.name: CURRENCIES if each.name == "currency" else anything(hints[each.name]) for each in fields(kind)}
-
-
-def construct(kind: Any, /, **values: Any) -> Any:
-    """A value whose source, if it has one, is of the space of its scope."""
-    if isinstance(scope := values.get("scope"), Scope) and isinstance(source := values.get("source"), SourceRef):
-        values["source"] = replace(source, space=scope.space)
-    return kind(**values)
-
 
 READING = {
     "query", "explain_query", "list_records", "get_record", "read_provider_profile", "list_provider_jobs", "hydrate",
@@ -177,9 +108,8 @@ def test_every_answer_arrives_as_it_was_given(spoken: wire.WireVerb, data: st.Da
     json.loads(body, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     arrived = spoken.answer.decode(body)
     assert arrived == told
-    assert pformat(arrived, width=1) == pformat(
-        told, width=1
-    )  # types and time zones too, beyond equality; sets in order
+    # Types and time zones too, beyond equality; sets in order.
+    assert pformat(exact(arrived), width=1) == pformat(exact(told), width=1)
 
 
 def test_a_verb_says_what_it_answers() -> None:
@@ -221,7 +151,7 @@ def test_a_condition_arrives_with_its_moments() -> None:
     )
     arrived = form.decode(form.encode(Search(Scope(), "q", SearchOptions(condition=asked)))).options.condition
     assert arrived == asked
-    assert repr(arrived) == repr(asked)
+    assert full_repr(arrived) == full_repr(asked)
 
 
 def test_scores_that_are_no_numbers_arrive() -> None:

@@ -9,17 +9,22 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from typer.main import get_command
+
+from holdfast.cli.options import ScopeOptions, StoreOptions, VerbArgument
 from holdfast.control.verbs import VERBS as CONTROL_VERBS
 from holdfast.domain.access import ActorKind
 from holdfast.domain.arguments import Argument, result_type_of
+from holdfast.domain.checks import Metadata
 from holdfast.domain.conditions import Condition
 from holdfast.domain.contract import HookKind, NewRecord, RecordHandle, SourcePayload, SourceRef
 from holdfast.domain.forgetting import ForgetTarget
@@ -30,6 +35,7 @@ from holdfast.domain.scope import SCOPE_PARTS
 from holdfast.domain.transcript import Draft
 from holdfast.runtime.verb_entry import Reach, VerbEntry
 from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
+from holdfast.sdk.verbs import VERBS as RUNTIME_VERBS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "holdfast"
@@ -42,6 +48,7 @@ from __future__ import annotations
 {imports}
 
 
+@pending_methods("{receiver}")
 class {name}({base}):
     """{doc}"""
 
@@ -85,6 +92,7 @@ class Face:
     name: str
     base: tuple[str, str]
     doc: str
+    receiver: str
     scopes: Mapping[Reach, str]
     accepted: Mapping[Any, Accepted]
     groups: Mapping[Any, str] = field(default_factory=dict)
@@ -101,6 +109,7 @@ CONTROL = Face(
     "VerbMethods",
     ("holdfast.control_api.base_calls", "ControlCalls"),
     "The verbs of a company's control plane.",
+    "plane",
     {Reach.COMPANY: "self._company()", Reach.SCOPE: "self._scope({})", Reach.VISIBLE: "self._visible_scope({})"},
     {
         SourceRef: Accepted(CONTROL_INPUTS, "Source", "source_from({}, self.space)", takes_none=True),
@@ -119,13 +128,16 @@ LIBRARY = Face(
     "MemoryMethods",
     ("holdfast.memory_api.base_calls", "MemoryCalls"),
     "The verbs of a memory.",
+    "memory",
     {Reach.SCOPE: "self._scope({})", Reach.SPACE: "self._space_scope(space)", Reach.STORE: "self._store_scope()"},
     {
         tuple[Draft, ...]: Accepted(INPUTS, "Messages", "drafts_from({})"),
         frozenset[Plane]: Accepted(INPUTS, "Texts", "planes_from({})"),
         HitKind: Accepted(INPUTS, "str", "kind_from({}, planes)", takes_none=True),
         tuple[MessageId, ...]: Accepted(INPUTS, "Texts", "evidence_from({})"),
-        Mapping[str, str]: Accepted(INPUTS, "Mapping[str, str]", "metadata_from({})", takes_none=True),
+        Metadata: Accepted(
+            INPUTS, "Mapping[str, str | int | float | bool | None]", "metadata_from({})", takes_none=True
+        ),
         ActorKind: Accepted(INPUTS, "str", "key_holder_from({})"),
         frozenset[str]: Accepted(INPUTS, "Texts", "subjects_from({})"),
         Condition | None: Accepted("holdfast.domain.conditions", "Condition", "{}", takes_none=True),
@@ -204,10 +216,14 @@ class MethodWriter:
         kind = result_type_of(entry.request)
         if entry.result is not None:
             kind, performed = get_type_hints(kind)[entry.result], f"({performed}).{entry.result}"
+        returned = imports.type(kind)
+        if get_origin(kind) is tuple:
+            results = imports.add("holdfast.domain.presentable", "Results")
+            returned, performed = f"{results}[{imports.type(get_args(kind)[0])}]", f"{results}({performed})"
         return f'''
     async def {entry.name}(
         {signature}
-    ) -> {imports.type(kind)}:
+    ) -> {returned}:
         """{self._docstring()}"""
         return {performed}
 '''
@@ -329,82 +345,106 @@ def written(face: Face) -> str:
     imports.add(*face.base)
     for name in ("A", "BlockingFacade", "blocking"):
         imports.add("holdfast.loops", name)
+    imports.add("holdfast.pending_call", "pending_methods")
     body = "".join(MethodWriter(face, entry, imports).write() for entry in face.verbs.values())
     waiting = ""
     for name, entry in face.verbs.items():
         wrap = imports.add("holdfast.loops", "inline" if entry.short else "blocking")
         waiting += f"    {name} = {wrap}({face.name}.{name})\n"
-    head = HEAD.format(table=face.table, imports=imports, name=face.name, base=face.base[1], doc=face.doc)
+    head = HEAD.format(
+        table=face.table, imports=imports, name=face.name, base=face.base[1], doc=face.doc, receiver=face.receiver
+    )
     return format_source(head + body + BLOCKING_HEAD.format(name=face.name) + waiting, face.target)
 
 
 # --- command options --------------------------------------------------------------------------------------------------
 
-FILTERS = SOURCE / "cli" / "search_filters.py"
-FILTERS_HEAD = '''"""The options of `search`, `explain` and `recall`. Written by `make generate`; do not edit.
+ARGUMENTS = SOURCE / "cli" / "verb_arguments.py"
+ARGUMENTS_HEAD = '''"""The arguments of every verb, as commands need them. Written by `make generate`; do not edit.
 
-Text, because importing the requests would slow down every command.
+Data, because importing the requests would slow down every command.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Mapping
 
-from holdfast.cli.options import OnlyText, option
+from holdfast.cli.options import VerbArgument as Arg
 '''
-# The classes of options, by verb.
-FILTER_CLASSES = {
-    "search": ("SearchFilters", "Search options besides the query."),
-    "recall": ("RecallOptions", "Options of `recall` besides the query."),
-}
-# A condition is a tree, which no option can hold.
-NO_OPTIONS = frozenset({"condition"})
+# Whoever runs a command sees whether it succeeded, and can look before repeating it; a condition is a tree.
+NO_OPTIONS = frozenset({"idempotency_key", "condition"})
+# Help lists the values of an enumeration, if they are few.
+MOST_NAMED = 8
 
 
-def written_filters() -> str:
-    return format_source(FILTERS_HEAD + "".join(map(written_options, FILTER_CLASSES)), FILTERS)
+def written_arguments() -> str:
+    tables = {"CONTROL": CONTROL_VERBS, "LIBRARY": LIBRARY_VERBS, "RUNTIME": RUNTIME_VERBS}
+    body = "".join(
+        f"\n{name}: Mapping[str, tuple[Arg, ...]] = {{{''.join(map(verb_arguments, verbs.values()))}}}\n"
+        for name, verbs in tables.items()
+    )
+    return format_source(ARGUMENTS_HEAD + body, ARGUMENTS)
 
 
-def written_options(verb: str) -> str:
-    entry, (name, explained) = LIBRARY_VERBS[verb], FILTER_CLASSES[verb]
-    shown = [each for each in entry.arguments if not entry.is_positional(each) and each.name not in NO_OPTIONS]
-    pairs = ", ".join(f'"{each.name}": self.{option_name(each)}{" or None" * bool(each.item)}' for each in shown)
-    body = "".join(f"    {option_field(each, entry.default_of(each))}\n" for each in shown)
-    return f'''
-
-@dataclass(frozen=True, slots=True)
-class {name}:
-    """{explained}"""
-
-{body}
-    def keywords(self) -> dict[str, Any]:
-        """Return the options as keyword arguments of the library."""
-        return {{{pairs},}}
-'''
+def verb_arguments(entry: VerbEntry) -> str:
+    return f'"{entry.name}": ({"".join(f"{each!r}, " for each in command_arguments(entry))}),'
 
 
-def option_name(argument: Argument) -> str:
-    return argument.name if argument.item is None else argument.name.removesuffix("s")
+def command_arguments(entry: VerbEntry) -> list[CommandArgument]:
+    return [command_argument(entry, each) for each in entry.arguments if each.name not in NO_OPTIONS]
 
 
-def option_field(argument: Argument, default: Any) -> str:
-    name, text, noun = option_name(argument), argument.help, option_noun(argument)
-    kind = {int: "int", float: "float"}.get(argument.type, "str")
-    if argument.item is not None:
-        kind, text = "list[str]", f"{text} Repeatable."
-    elif argument.type is bool:
-        raise ValueError(f"{name}: write how a flag becomes an option")
-    accepted = f"{kind} | None" if argument.optional else kind
-    accepted = "OnlyText" if accepted == "str | None" else accepted
-    value = default.value if isinstance(default, Enum) else default
-    return f'{name}: Annotated[{accepted}, option("--{name.replace("_", "-")}", "{noun}", {text!r})] = {value!r}'
+def command_argument(entry: VerbEntry, argument: Argument) -> CommandArgument:
+    kinds = {int: "int", float: "float", bool: "flag"}
+    public, typed = entry.public_name(argument), entry.names.get(argument.name, argument.name)
+    values = (
+        [str(each.value) for each in argument.item or argument.type] if is_enum(argument.item or argument.type) else []
+    )
+    default = entry.default_of(argument)
+    if isinstance(default, Enum):
+        default = str(default.value)
+    return CommandArgument(
+        argument.name,
+        argument.help,
+        option_noun(argument),
+        kinds.get(argument.type, "text"),
+        keyword=None if public == argument.name else public,
+        typed=option_name(typed, argument) if option_name(typed, argument) != argument.name else None,
+        default=default if isinstance(default, int | float | str) and default is not False else None,
+        required=argument.required,
+        positional=argument.required or argument.name in entry.positional,
+        many=argument.item is not None,
+        most=argument.rule.most if argument.type is int and argument.rule else None,
+        choices=tuple(values) if len(values) <= MOST_NAMED else (),
+    )
+
+
+class CommandArgument(VerbArgument):
+    """An argument that is written as the call that makes it."""
+
+    def __repr__(self) -> str:
+        shown = [repr(self.name)]
+        shown += [
+            f"{each.name}={getattr(self, each.name)!r}"
+            for each in fields(self)[1:]
+            if getattr(self, each.name) != each.default
+        ]
+        return f"Arg({', '.join(shown)})"
+
+
+def option_name(name: str, argument: Argument) -> str:
+    return name if argument.item is None else name.removesuffix("s")
 
 
 def option_noun(argument: Argument) -> str:
     if argument.rule is not None:
         return argument.rule.noun
-    return "TIME" if argument.type is datetime else option_name(argument).upper()
+    if argument.type is datetime:
+        return "TIME"
+    if argument.type in (int, float):
+        return "N"
+    noun = argument.name.rpartition("_")[2].upper()
+    return noun if argument.item is None else noun.removesuffix("S")
 
 
 # --- reference --------------------------------------------------------------------------------------------------------
@@ -412,38 +452,52 @@ def option_noun(argument: Argument) -> str:
 REFERENCE = ROOT / "docs" / "reference"
 
 
+# Options that the page explains once, for all commands.
+SHARED_OPTIONS = {"as_json", "help", *(each.name for kind in (ScopeOptions, StoreOptions) for each in fields(kind))}
+
+
 def written_reference(page: str) -> str:
     """Return a page of the reference with its tables of arguments written anew."""
     text, entry = (REFERENCE / page).read_text("utf-8"), LIBRARY_VERBS["search"]
-    named = [each for each in entry.arguments if not entry.is_positional(each)]
-    typed = {each: f"--{option_name(each).replace('_', '-')}" for each in named if each.name not in NO_OPTIONS}
-    for name, table in {
-        "search options": table_of("option", {f"{typed[each]} {option_noun(each)}": each for each in typed}),
-        "explain options": ", ".join(f"`{typed[each]}`" for each in typed),
-        "recall options": recall_table(),
-        "search arguments": table_of("argument", {f"{entry.public_name(each)}=": each for each in named}),
-    }.items():
-        start = f"<!-- written by make generate: {name} -->"
-        text = re.sub(f"{start}.*?<!-- end -->", f"{start}\n{table}\n<!-- end -->", text, flags=re.DOTALL)
-    return text
+    named = {f"{entry.public_name(each)}=": each for each in entry.arguments if not entry.is_positional(each)}
+    text = write_between(text, r"(search) arguments", lambda _: argument_table(named))
+    return write_between(text, r"holdfast ([a-z -]+) options", options_table)
 
 
-def recall_table() -> str:
-    entry = LIBRARY_VERBS["recall"]
-    shown = [each for each in entry.arguments if not entry.is_positional(each) and each.name not in NO_OPTIONS]
-    rows = {f"--{option_name(each).replace('_', '-')} {option_noun(each)}": each for each in shown}
-    return table_of("option", rows, {each: entry.default_of(each) for each in shown})
+def write_between(text: str, marker: str, table: Callable[[str], str]) -> str:
+    pattern = f"(<!-- written by make generate: {marker} -->\n).*?(?=<!-- end -->)"
+    return re.sub(pattern, lambda found: f"{found[1]}{table(found[2])}\n", text, flags=re.DOTALL)
 
 
-def table_of(head: str, rows: Mapping[str, Argument], defaults: Mapping[Argument, Any] | None = None) -> str:
-    lines = [f"| {head} | meaning |", "|---|---|"]
+def argument_table(rows: Mapping[str, Argument]) -> str:
+    lines = ["| argument | meaning |", "|---|---|"]
     for name, each in rows.items():
-        value = each.default if defaults is None else defaults[each]
-        default = f" Default: `{value}`." if value is not None else ""
+        default = f" Default: `{each.default}`." if each.default is not None else ""
         most = f" Up to {each.rule.most:,}." if each.type is int and each.rule is not None and each.rule.most else ""
-        lines.append(
-            f"| `{name}` | {each.help}{' Repeatable.' * bool(each.item and head == 'option')}{default}{most} |"
-        )
+        lines.append(f"| `{name}` | {each.help}{default}{most} |")
+    return "\n".join(lines)
+
+
+def options_table(path: str) -> str:
+    """Return the table of a command's own options, as the command has them."""
+    from holdfast.cli.program import app
+
+    command: Any = get_command(app)
+    for name in path.split():
+        command = command.commands[name]
+    # Requests of the runtime declare no limits.
+    entry = LIBRARY_VERBS.get(path)
+    most = {} if entry is None else {each.name: each.most for each in command_arguments(entry)}
+    lines = ["| option | meaning |", "|---|---|"]
+    for each in command.params:
+        if not each.opts[0].startswith("-") or each.name in SHARED_OPTIONS:
+            continue
+        named = [f"{each.opts[0]} {each.metavar or ''}".strip(), *each.opts[1:]]
+        typed = ", ".join(f"`{name}`" for name in named)
+        default = f" Default: `{each.default}`." if each.default not in (None, False) else ""
+        limit = f" Up to {most[each.name]:,}." if most.get(each.name) else ""
+        explained = re.sub(r" {2}\[default: (.*)\]$", r" Default: `\1`.", each.help)
+        lines.append(f"| {typed} | {explained}{default}{limit} |")
     return "\n".join(lines)
 
 
@@ -459,9 +513,11 @@ def format_source(text: str, target: Path) -> str:
 
 def main() -> int:
     outdated = 0
-    texts = {face.target: written(face) for face in (CONTROL, LIBRARY)} | {FILTERS: written_filters()}
-    texts |= {REFERENCE / page: written_reference(page) for page in ("command-line.md", "library.md")}
-    for target, text in texts.items():
+    methods: dict[Path, Callable[[], str]] = {face.target: partial(written, face) for face in (CONTROL, LIBRARY)}
+    pages = {REFERENCE / page: partial(written_reference, page) for page in ("command-line.md", "library.md")}
+    # The pages read the commands, which read the arguments.
+    for target, write in (methods | {ARGUMENTS: written_arguments} | pages).items():
+        text = write()
         if "--check" not in sys.argv:
             target.write_text(text, "utf-8")
         elif not target.exists() or target.read_text("utf-8") != text:

@@ -1,4 +1,4 @@
-"""Break five promises on purpose, one at a time, and check that the tests of `make test` notice: `make mutants`.
+"""Break seven promises on purpose, one at a time, and check that the tests of `make test` notice: `make mutants`.
 
 Each mutant is a copy of the source with one line changed. The tests run against the copy; at least one must fail.
 """
@@ -61,6 +61,20 @@ MUTANTS = (
         '        self._scope.dialect.insert(self._db, "tombstones", TOMBSTONE_COLUMNS, tombstones)\n',
         "",
         "tests/stores/test_sqlite_contract.py",
+    ),
+    Mutant(
+        "a changed weight of the ranking is seen",
+        "domain/ranking.py",
+        "    words: float = 0.15\n",
+        "    words: float = 0.20\n",
+        "tests/replay/test_fixtures.py",
+    ),
+    Mutant(
+        "a changed cell of the redaction is seen",
+        "domain/redaction.py",
+        "Authority.OPERATOR_DIAGNOSTIC:      _row(_SHOWN, _OPERATOR, _OPERATOR, _OPERATOR, _OPERATOR)",
+        "Authority.OPERATOR_DIAGNOSTIC:      _row(_SHOWN, _OPERATOR, _OPERATOR, _OPERATOR, _SHOWN)",
+        "tests/replay/test_fixtures.py",
     ),
 )
 

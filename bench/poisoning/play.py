@@ -140,7 +140,7 @@ async def _play(world: _World, attempt: Attempt) -> Outcome:
     return Outcome(
         attempt,
         tuple(successes),
-        tuple(f"{each.text} ({each.trust.name.lower()})" for each in records),
+        tuple(f"{each.text} ({each.trust})" for each in records),
         shown.message,
     )
 

@@ -13,25 +13,38 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.control.bulkhead import IsolatedProviderRunner
 from holdfast.control.subscribers import HookRegistry
 from holdfast.documents.kernel import Barrier, available_barriers
 from holdfast.documents.reader import DocumentReader
 from holdfast.domain.access import LOCAL_OPERATOR, Action, storewide_grant
+from holdfast.domain.backups import BackupResult, RestoreResult, Retention
 from holdfast.domain.bindings import Binding
+from holdfast.domain.custom_embedder import is_port
 from holdfast.domain.ids import BindingId
 from holdfast.domain.jobs import Job, JobKind
-from holdfast.domain.location import is_valid_server_url, redact_location
+from holdfast.domain.location import redact_location
 from holdfast.domain.model_endpoint import ModelEndpoint, ModelProtocol, choose_endpoint
 from holdfast.domain.ranking import Weights
 from holdfast.domain.results import Copied, StoreExamination
 from holdfast.domain.scope import EVERYWHERE, Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.tokens import Tokenizer, token_counter
-from holdfast.errors import CopyRefused, EmbedderMisconfigured, StoreUnusable
-from holdfast.ports import Clock, Curator, Embedder, Extractor, IdGenerator, PromptModel, Store, Transaction
+from holdfast.errors import CopyRefused, StoreUnusable
+from holdfast.installation import install_command
+from holdfast.ports import (
+    Clock,
+    Curator,
+    Embedder,
+    EmbedderLike,
+    Extractor,
+    IdGenerator,
+    PromptModel,
+    Store,
+    Transaction,
+)
 from holdfast.ports.observer import MetricsObserver
 from holdfast.ports.provider import Providers
 from holdfast.private_files import WideFile, find_wide_files, restrict
@@ -46,6 +59,7 @@ from holdfast.runtime.requests import FlushModel
 from holdfast.runtime.worker import INDEXED_BY, Handler, queue_upkeep
 from holdfast.runtime.worker_pool import WorkerPool
 from holdfast.search.analyzer import TextAnalyzer
+from holdfast.search.embedders.by_name import make_named_embedder
 from holdfast.search.embedders.unnamed import UnnamedEmbedder
 from holdfast.search.searcher import PartitionSearcher
 from holdfast.search.view_cache import ViewCache
@@ -57,12 +71,14 @@ if TYPE_CHECKING:
     from holdfast.domain.control import ProviderCheck, ProviderInfo
     from holdfast.domain.manifest import StoreRepair
     from holdfast.providers.registry import BrokenProvider
+    from holdfast.search.embedders.custom import CustomEmbedderAdapter
     from holdfast.stores.sessions import SqliteSessions
     from holdfast.stores.sql.copy_endpoint import SqlCopyEndpoint
 
 __all__ = [
     "EMBEDDING",
     "Engine",
+    "backup_store",
     "check_provider",
     "copy_store",
     "document_barriers",
@@ -74,9 +90,12 @@ __all__ = [
     "open_engine",
     "open_sessions",
     "repair_store",
+    "restore_store",
     "store_model_verbs",
 ]
 
+# Called with the rows done and in total.
+Tell = Callable[[int, int], None]
 # Jobs that need an embedder, or work on its vectors.
 EMBEDDING = frozenset({JobKind.INDEX, JobKind.REEMBED, JobKind.NEAREST})
 
@@ -85,7 +104,7 @@ async def open_engine(
     location: str,
     settings: Settings,
     *,
-    embedder: Embedder | str | None = None,
+    embedder: EmbedderLike | None = None,
     weights: Weights | None = None,
     clock: Clock | None = None,
     new_ids: IdGenerator | None = None,
@@ -193,16 +212,20 @@ def _record_failed_delivery(transaction: Transaction, job: Job, failure: Failure
 
 
 async def _store_and_embedder(
-    location: str, settings: Settings, embedder: Embedder | str | None, *, embeds: bool
+    location: str, settings: Settings, embedder: EmbedderLike | None, *, embeds: bool
 ) -> tuple[Store, Embedder]:
     """Open both. Never replace vectors of an embedder that someone chose, and perhaps paid for, by the default's."""
     named = embedder is not None or "embedder" in settings.model_fields_set
-    chosen = _make_embedder(embedder, settings) if named else None
+    custom = await _open_custom_embedder(embedder)
+    chosen = custom or (_make_embedder(embedder, settings) if named else None)
     store = await asyncio.to_thread(_open_store, location, settings)
-    if chosen is not None:
+    if chosen is not None and custom is None:
         return store, chosen
     try:
         made_by = await store.read(storewide_grant(), lambda reader: reader.maintenance.fact(INDEXED_BY))
+        if custom is not None:
+            custom.adopt((made_by or "").rpartition("/")[0])
+            return store, custom
         if made_by is None or made_by.partition(":")[0] == settings.embedder:
             return store, _make_embedder(None, settings)
         unnamed = UnnamedEmbedder(made_by.rpartition("/")[0], redact_location(location))
@@ -212,6 +235,22 @@ async def _store_and_embedder(
         await store.close()
         raise
     return store, unnamed
+
+
+async def _open_custom_embedder(embedder: EmbedderLike | None) -> CustomEmbedderAdapter | None:
+    """Return an adapter for a caller's function or object, which it calls; None if there is none."""
+    if embedder is None or isinstance(embedder, str) or is_port(embedder):
+        return None
+    from holdfast.search.embedders.custom import open_custom
+
+    return await open_custom(embedder)
+
+
+def _make_embedder(given: EmbedderLike | None, settings: Settings) -> Embedder:
+    if given is not None and not isinstance(given, str):
+        return cast(Embedder, given)
+    key = settings.embedder_key.get_secret_value() if settings.embedder_key else None
+    return make_named_embedder(given or settings.embedder, url=settings.embedder_url, key=key)
 
 
 def installed_providers(settings: Settings) -> tuple[tuple[ProviderInfo, ...], tuple[BrokenProvider, ...]]:
@@ -254,9 +293,7 @@ async def check_provider(
     return ProviderCheck(name, True, checked, time.perf_counter() - started, len(found.snippets))
 
 
-def copy_store(
-    source: str, target: str, settings: Settings, *, replace: bool, tell: Callable[[int, int], None]
-) -> Copied:
+def copy_store(source: str, target: str, settings: Settings, *, replace: bool, tell: Tell) -> Copied:
     """Copy a whole store. Like a migration, it bypasses the gate and leaves no operation."""
     from holdfast.stores.copying import copy
 
@@ -268,6 +305,31 @@ def copy_store(
             origin.snapshot()
             origin.refuse_damage()
             return copy(origin, destination, replace=replace, tell=tell)
+
+
+def backup_store(location: str, folder: Path, settings: Settings, retention: Retention, tell: Tell) -> BackupResult:
+    """Back up a whole store into a folder. Like a copy, it bypasses the gate and leaves no operation."""
+    from holdfast import __version__
+    from holdfast.stores.backups import check_folder, make_backup
+
+    check_folder(folder, location)
+    return make_backup(
+        lambda: _open_archive(location, settings, create=False),
+        folder,
+        retention,
+        version=__version__,
+        busy_seconds=settings.busy_seconds,
+        tell=tell,
+    )
+
+
+def restore_store(backup: str, location: str, settings: Settings, *, replace: bool, tell: Tell) -> RestoreResult:
+    """Restore a backup into a store. Like a copy, it bypasses the gate and leaves no operation."""
+    from holdfast.stores.backups import restore_backup
+
+    postgres = _is_postgres(location)
+    opened = (lambda: _open_archive(location, settings, create=True)) if postgres else None
+    return restore_backup(backup, location, opened, replace=replace, busy_seconds=settings.busy_seconds, tell=tell)
 
 
 async def repair_store(
@@ -363,14 +425,14 @@ def _is_postgres(location: str) -> bool:
         raise StoreUnusable(f"{scheme}:// is not a store; give a file path, or a postgresql:// URL")
     if importlib.util.find_spec("psycopg") is None:
         raise StoreUnusable(
-            f"{redact_location(location)} needs psycopg; install it with: pip install 'holdfast[postgres]'"
+            f"{redact_location(location)} needs psycopg; install it with: {install_command('postgres')}"
         )
     return True
 
 
 def make_curator(
     settings: Settings,
-    model: str | None = None,
+    model: str | PromptModel | None = None,
     url: str | None = None,
     key: Secret | None = None,
     *,
@@ -386,10 +448,12 @@ def make_curator(
     # Imported here because it loads the HTTP client.
     from holdfast.extract.model_curator import DEFAULT_MAX_CHARS, ModelCurator
 
-    endpoint = choose_endpoint(name, url or settings.named_model_url)
-    if key is None and url is None and settings.model_key is not None and _takes_key(endpoint, settings):
-        key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
-    return ModelCurator(_make_prompt_model(endpoint, key), max_chars=max_chars or DEFAULT_MAX_CHARS)
+    if isinstance(name, str):
+        endpoint = choose_endpoint(name, url or settings.named_model_url)
+        if key is None and url is None and settings.model_key is not None and _takes_key(endpoint, settings):
+            key = Secret(settings.model_key.get_secret_value(), "HOLDFAST_MODEL_KEY")
+        name = _make_prompt_model(endpoint, key)
+    return ModelCurator(name, max_chars=max_chars or DEFAULT_MAX_CHARS)
 
 
 def _takes_key(endpoint: ModelEndpoint, settings: Settings) -> bool:
@@ -434,38 +498,3 @@ def _make_registry(settings: Settings) -> ProviderRegistry:
     """Return the registry of built-in and installed providers."""
     resolver = SecretResolver(read_variable, settings.secret_env_prefix, settings.secrets_dir)
     return ProviderRegistry(resolver)
-
-
-def _validate_endpoint(url: str) -> str:
-    """Validate the embedder's URL. Errors do not show it, since it may hold a key."""
-    if not is_valid_server_url(url):
-        raise EmbedderMisconfigured(
-            "HOLDFAST_EMBEDDER_URL is not the URL of a server; write it like http://127.0.0.1:11434/v1"
-        )
-    return url.strip()
-
-
-def _make_embedder(named: Embedder | str | None, settings: Settings) -> Embedder:
-    if named is not None and not isinstance(named, str):
-        return named
-    kind, _, argument = (named or settings.embedder).partition(":")
-    if kind == "static" and not argument:
-        from holdfast.search.embedders.static import StaticEmbedder
-
-        return StaticEmbedder()
-    if kind == "onnx" and argument:
-        from holdfast.search.embedders.onnx import OnnxEmbedder
-
-        return OnnxEmbedder(Path(argument))
-    if kind == "openai" and argument:
-        from holdfast.search.embedders.openai import OpenAIEmbedder
-
-        key = settings.embedder_key.get_secret_value() if settings.embedder_key else None
-        return OpenAIEmbedder(argument, base_url=_validate_endpoint(settings.embedder_url), api_key=key)
-    if kind == "fake" and not argument:
-        from holdfast.search.embedders.fake import FakeEmbedder
-
-        return FakeEmbedder()
-    raise EmbedderMisconfigured(
-        f"there is no embedder {named or settings.embedder!r}; use static, onnx:<directory>, openai:<model> or fake"
-    )

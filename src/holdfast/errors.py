@@ -2,12 +2,15 @@
 
     HoldfastError
     ├── InvalidInput               an argument is invalid; names the field
+    │   ├── InvalidCall            also a TypeError: a method has no such argument, or lacks one
+    │   │   └── MissingAwait       also an AttributeError: a call was used as its result
     │   ├── InvalidText            empty, too long, or not storable as Unicode
     │   ├── InvalidTimestamp
     │   ├── InvalidScope           also if a forget must name whose conversation it means
     │   ├── InvalidCursor          malformed, or of another query
     │   ├── InvalidDocument        not of its declared type, broken, or too large
     │   ├── InvalidSnapshot        damaged, of another kind, or too large; nothing was imported
+    │   ├── InvalidFixture         damaged, of another kind or version; nothing was run
     │   ├── UnknownProvider        no memory provider has that name
     │   └── InvalidConfiguration   does not match the provider's schema
     ├── AccessDenied               the actor may not do this here
@@ -22,6 +25,7 @@
     │   ├── AliasNotTrusted        the chat id stands for more than one conversation
     │   ├── PreviewOutdated        the forget's effect has changed since its preview
     │   ├── UserExists             the user exists, and this is not its key
+    │   ├── BudgetExceeded         the profile allows no more records or bytes
     │   ├── BindingExists          the company already has a binding of that key
     │   └── BindingDisabled        the binding is disabled
     ├── StoreError
@@ -95,6 +99,14 @@ class InvalidInput(HoldfastError):
         return type(self), (self.field, self.problem)
 
 
+class InvalidCall(InvalidInput, TypeError):
+    """The arguments do not fit the method: a wrong name, a missing one, or too many. Nothing was called."""
+
+
+class MissingAwait(InvalidCall, AttributeError):
+    """The call of an asynchronous method was used without `await`."""
+
+
 class InvalidText(InvalidInput):
     """The text is empty, too long, or cannot be stored as Unicode."""
 
@@ -117,6 +129,10 @@ class InvalidDocument(InvalidInput):
 
 class InvalidSnapshot(InvalidInput):
     """The snapshot is damaged, of another kind or version, or too large. Nothing was imported."""
+
+
+class InvalidFixture(InvalidInput):
+    """The replay fixture or benchmark is damaged, or of another kind or version. Nothing was run."""
 
 
 class UnknownProvider(InvalidInput):
@@ -155,6 +171,10 @@ class Conflict(HoldfastError):
 
 class IdempotencyConflict(Conflict):
     """The idempotency key was used for a different request."""
+
+
+class BudgetExceeded(Conflict):
+    """The runtime's profile allows no more records, or no more bytes of text. Nothing was written."""
 
 
 class DuplicateId(Conflict):

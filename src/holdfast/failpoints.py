@@ -31,6 +31,10 @@ POINTS = {
     "migration.after": "the step is made, not committed",
     "copy.chunk.before": "rows and the copy's progress are in the target, not committed",
     "copy.chunk.after": "they are committed",
+    "backup.publish.before": "a backup is complete and verified, under its temporary name",
+    "backup.publish.after": "it has its own name, and its store does not know that it is complete",
+    "restore.swap.before": "a restored store is complete beside its target, which is as it was",
+    "restore.swap.after": "the target holds it, and the file beside it is still there",
 }
 
 _act: Callable[[str], None] | None = None

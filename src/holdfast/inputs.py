@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, date, datetime
 from enum import Enum, StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
 from holdfast.domain.access import ActorKind
-from holdfast.domain.checks import checked_text
+from holdfast.domain.checks import Scalar, checked_text
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Plane, Validity
+from holdfast.domain.message_shapes import Messages as Messages
+from holdfast.domain.message_shapes import drafts_of
 from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.results import HitKind
 from holdfast.domain.scope import MAX_PART_CHARS, Scope
 from holdfast.domain.times import checked_time
-from holdfast.domain.transcript import Draft, Role
+from holdfast.domain.transcript import Draft
 from holdfast.domain.users import ROLES
 from holdfast.errors import InvalidInput
 
 E = TypeVar("E", bound=StrEnum)
 
-Moment = datetime | str
-MessageInput = str | Mapping[str, Any] | Draft
-Messages = MessageInput | Iterable[MessageInput]
+Moment = datetime | date | str | float
 Texts = str | Iterable[str]
 _KNOWN_SCOPES = 4_096
-_MESSAGE_FIELDS = frozenset({"text", "sender", "role", "timestamp", "id", "metadata"})
+# An error names at most so many values.
+_MOST_NAMED = 12
 
 
 class Missing(Enum):
@@ -76,54 +77,16 @@ def _scope_of(*parts: Any) -> Scope:
 
 
 def drafts_from(messages: Messages) -> tuple[Draft, ...]:
-    if isinstance(messages, str):
-        return (_with_index(0, lambda: Draft(messages)),)
-    if isinstance(messages, (Mapping, Draft)):
-        messages = (messages,)
-    if not _is_many(messages):
-        raise InvalidInput("messages", f"expected a text, a message or several, got {type(messages).__name__}")
-    return tuple(_draft(message, index) for index, message in enumerate(messages))
+    return drafts_of(messages, _now)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _is_many(value: object) -> bool:
     """True for an iterable of several items; bytes and dictionaries count as one item."""
     return isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping)
-
-
-def _draft(message: MessageInput, index: int) -> Draft:
-    if isinstance(message, Draft):
-        return message
-    if isinstance(message, str):
-        return _with_index(index, lambda: Draft(message))
-    if not isinstance(message, Mapping):
-        raise InvalidInput(f"messages[{index}]", f"expected a text or a dictionary, got {type(message).__name__}")
-    unknown = sorted(str(name) for name in set(message) - _MESSAGE_FIELDS)
-    if unknown:
-        known = ", ".join(sorted(_MESSAGE_FIELDS))
-        raise InvalidInput(f"messages[{index}]", f"has an unknown field {unknown[0]!r:.60}; known are {known}")
-    if "text" not in message:
-        raise InvalidInput(f"messages[{index}].text", "is missing")
-    timestamp = message.get("timestamp")
-    return _with_index(
-        index,
-        lambda: Draft(
-            text=message["text"],
-            sender=message.get("sender"),
-            role=parse_enum(Role, message.get("role", Role.USER), "role"),
-            said_at=None if timestamp is None else checked_time(timestamp, "timestamp"),
-            external_id=message.get("id"),
-            metadata=metadata_from(message.get("metadata")),
-        ),
-    )
-
-
-def _with_index(index: int, make: Any) -> Draft:
-    """Prefix an error's field with the message's index."""
-    try:
-        draft: Draft = make()
-    except InvalidInput as error:
-        raise type(error)(f"messages[{index}].{error.field}", error.problem) from None
-    return draft
 
 
 def content_from(content: object) -> tuple[bytes, str | None]:
@@ -145,11 +108,11 @@ def content_from(content: object) -> tuple[bytes, str | None]:
         raise InvalidInput("content", f"the file cannot be read: {why}; give the path of a readable file") from None
 
 
-def metadata_from(value: object) -> dict[str, str]:
+def metadata_from(value: object) -> dict[str, Scalar]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(value).__name__}")
+        raise InvalidInput("metadata", f"expected a dictionary, got {type(value).__name__}")
     return dict(value)
 
 
@@ -158,8 +121,15 @@ def parse_enum(kind: type[E], value: str, field: str, among: Iterable[E] | None 
     try:
         return kind(value)
     except ValueError:
-        names = ", ".join(kind if among is None else among)
-        raise InvalidInput(field, f"there is no {value!r:.60}; use one of {names}") from None
+        names = [str(each.value) for each in (kind if among is None else among)]
+        if len(names) <= _MOST_NAMED:
+            choices = f"use one of {', '.join(names)}"
+        else:
+            from difflib import get_close_matches  # slow to import
+
+            near = get_close_matches(str(value), names, _MOST_NAMED // 2, 0)
+            choices = f"the nearest of the {len(names)} are {', '.join(near)}"
+        raise InvalidInput(field, f"there is no {value!r:.60}; {choices}") from None
 
 
 def optional_parse_enum(kind: type[E], value: str | None, field: str) -> E | None:

@@ -11,9 +11,11 @@ from holdfast.errors import InvalidInput
 from holdfast.inputs import content_from
 from holdfast.loops import run_in_thread
 from holdfast.memory_api.verb_methods import MemoryMethods
+from holdfast.pending_call import pending_methods
 from holdfast.runtime.resources import AddResource
 
 
+@pending_methods("memory")
 class AsyncMemory(MemoryMethods):
     """An asynchronous memory. Every method takes the parts of a scope as keywords: subject, conversation, app, project…
 

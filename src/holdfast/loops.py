@@ -12,6 +12,7 @@ import asyncio
 import atexit
 import contextlib
 import functools
+import inspect
 import os
 import queue
 import threading
@@ -21,9 +22,10 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, NoReturn, ParamSpec, Protocol, Self, TypeVar
 
-from holdfast.errors import StoreClosed
+from holdfast.domain.call_errors import ExplainAttributes, call_again
+from holdfast.errors import InvalidCall, StoreClosed
 
 try:
     from concurrent.futures import ThreadPoolExecutor
@@ -252,8 +254,34 @@ class Closeable(Protocol):
     async def close(self, *given: Any) -> Any: ...
 
 
-class BlockingFacade(Generic[A]):
-    """The base class of blocking facades over an asynchronous object."""
+class BlockingFacade(ExplainAttributes, Generic[A]):
+    """The base class of blocking facades over an asynchronous object.
+
+    `_opened_by` is the call that makes one, and `_opened_async_by` the call that makes the asynchronous object.
+    """
+
+    _opened_by: ClassVar[str]
+    _opened_async_by: ClassVar[str]
+
+    if not TYPE_CHECKING:  # uses that cannot work
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+            if len(args) != 1 or kwargs or not callable(args[0]):
+                raise InvalidCall(cls.__name__, f"is opened by another call; write: memory = {cls._opened_by}")
+            return super().__new__(cls)
+
+        async def __aenter__(self) -> NoReturn:
+            self._close_behind()
+            name = type(self).__name__
+            raise InvalidCall(
+                name, f"is blocking; write: with {self._opened_by}, or open an Async{name}: {self._opened_async_by}"
+            )
+
+        async def __aexit__(self, *error: object) -> None:
+            """Do nothing: it was never entered."""
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
 
     def __init__(self, opening: Callable[[], Coroutine[Any, Any, A]]) -> None:
         self._portal = Portal()
@@ -283,10 +311,16 @@ def blocking(
 ) -> Callable[Concatenate[BlockingFacade[Any], P], R]:
     """Make a blocking facade method from a method of the object behind."""
 
-    def call(self: BlockingFacade[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._portal.run(method(self._behind, *args, **kwargs))
+    make: Callable[..., Coroutine[Any, Any, R]] = inspect.unwrap(method)
 
-    functools.update_wrapper(call, method)
+    def call(self: BlockingFacade[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            work = make(self._behind, *args, **kwargs)
+        except TypeError as error:
+            work = call_again(make, (self._behind, *args), kwargs, error)
+        return self._portal.run(work)
+
+    functools.update_wrapper(call, make)
     return call
 
 
@@ -295,10 +329,16 @@ def inline(
 ) -> Callable[Concatenate[BlockingFacade[Any], P], R]:
     """Make a facade method that runs in the calling thread if the object behind needs no event loop."""
 
-    def call(self: BlockingFacade[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._run_short(method(self._behind, *args, **kwargs))
+    make: Callable[..., Coroutine[Any, Any, R]] = inspect.unwrap(method)
 
-    functools.update_wrapper(call, method)
+    def call(self: BlockingFacade[Any], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            work = make(self._behind, *args, **kwargs)
+        except TypeError as error:
+            work = call_again(make, (self._behind, *args), kwargs, error)
+        return self._run_short(work)
+
+    functools.update_wrapper(call, make)
     return call
 
 

@@ -88,3 +88,24 @@ def restrict(file: WideFile) -> bool:
     except OSError:
         return False
     return True
+
+
+def is_missing(path: Path) -> bool:
+    """True if the folder of the file can be looked into, and the file is not there."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return path.parent.is_dir()
+    except OSError:
+        pass
+    return False
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new and changed names in a folder durable."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
@@ -16,6 +19,12 @@ from holdfast.errors import ConfigurationError
 S = TypeVar("S", bound=BaseSettings)
 # The verbs that can ask a model.
 MODEL_VERBS = frozenset({"maintain", "flush"})
+# The problem of a value by pydantic's name for it, where its own sentence is about parsing.
+_PROBLEMS = {
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
+}
 
 
 class Settings(BaseSettings):
@@ -168,6 +177,14 @@ class Settings(BaseSettings):
         description="The agent's folder of config, memories, sessions and skills; by default in its workspace.",
     )
     config_path: Path | None = Field(default=None, description="The path of the agent's config file.")
+    agent_skill_dirs: str = Field(
+        default="",
+        description="The folders of Agent Skills that runtimes mount, with the platform's separator of paths between"
+        " them: a colon, on Windows a semicolon.",
+    )
+    shell_history: Path | None = Field(
+        default=None, description="The private file for the history of `holdfast shell`; none if not set."
+    )
 
     @field_validator("model_verbs")
     @classmethod
@@ -177,6 +194,11 @@ class Settings(BaseSettings):
         if value is not None and names != ("none",) and not set(names) <= MODEL_VERBS:
             raise PydanticCustomError("verbs", "name maintain, flush, both with a comma, or none")
         return value
+
+    @property
+    def skill_folders(self) -> tuple[str, ...]:
+        """The folders that `agent_skill_dirs` names."""
+        return tuple(folder for folder in self.agent_skill_dirs.split(os.pathsep) if folder)
 
     @property
     def named_model_url(self) -> str | None:
@@ -190,7 +212,7 @@ class Settings(BaseSettings):
             return None
         return MODEL_VERBS & {name.strip() for name in self.model_verbs.split(",")}
 
-    @field_validator("home", "config_path", mode="before")
+    @field_validator("home", "config_path", "shell_history", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
         """Treat an empty path as unset; it would otherwise mean the current folder."""
@@ -221,6 +243,75 @@ class ModelSettings(BaseSettings):
     anthropic_base_url: str | None = Field(
         default=None, description="The endpoint of Anthropic's API, if not Anthropic itself."
     )
+
+
+_GROUPS: tuple[tuple[type[BaseSettings], str], ...] = (
+    (Settings, "HOLDFAST_"),
+    (ModelSettings, ""),
+    (GatewayClientSettings, "MEMORY_GATEWAY_"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSource:
+    """A setting as text, and where it comes from: "default", "environment" or "file " and its path.
+
+    The value of a secret is None, and so is one that is not set and has no default.
+    """
+
+    variable: str
+    value: str | None
+    origin: str
+    is_secret: bool
+
+    @property
+    def is_set(self) -> bool:
+        return self.origin != "default"
+
+
+def list_settings() -> list[SettingSource]:
+    """List every setting of the program, its agent and its clients, whether its value is valid or not."""
+    environment = {name.upper(): value for name, value in os.environ.items()}
+    files = _secret_files(environment.get("HOLDFAST_SECRETS_DIR"))
+    found = []
+    for group, prefix in _GROUPS:
+        for name, field in group.model_fields.items():
+            variable = f"{prefix}{name}".upper()
+            value, origin = environment.get(variable), "environment"
+            if value is None and group is not GatewayClientSettings and variable in files:
+                value, origin = "", f"file {files[variable]}"
+                with contextlib.suppress(OSError, UnicodeError):  # reading the settings says so
+                    value = files[variable].read_text("utf-8").strip()
+            if value is None or (value == "" and group.model_config.get("env_ignore_empty")):
+                value, origin = _default_text(field), "default"
+            is_secret = "SecretStr" in str(field.annotation)
+            found.append(SettingSource(variable, None if is_secret else value, origin, is_secret))
+    return found
+
+
+def list_unknown_variables(settings: Settings) -> list[str]:
+    """List the variables, and the files among the settings, that look like settings and are none."""
+    known = {f"{prefix}{name}".upper() for group, prefix in _GROUPS for name in group.model_fields}
+    prefixes = tuple(prefix for _, prefix in _GROUPS if prefix)
+    own = settings.secret_env_prefix.upper()
+    variables = [name for name in sorted(os.environ) if not name.upper().startswith(own)]
+    files = _secret_files(os.environ.get("HOLDFAST_SECRETS_DIR"))
+    names = dict.fromkeys([*variables, *(file.name for file in files.values())])
+    return [name for name in names if name.upper().startswith(prefixes) and name.upper() not in known]
+
+
+def _secret_files(folder: str | None) -> dict[str, Path]:
+    """Return the files of the folder of settings by the names of their settings."""
+    if not folder or not Path(folder).is_dir():
+        return {}
+    return {file.name.upper(): file for file in sorted(Path(folder).iterdir()) if file.is_file()}
+
+
+def _default_text(field: FieldInfo) -> str | None:
+    default = None if field.is_required() else field.default
+    if default is None or isinstance(default, str):
+        return default or None
+    return f"{default:g}" if isinstance(default, float) else str(default).lower()
 
 
 def read_settings() -> Settings:
@@ -259,4 +350,5 @@ def _read(make: Callable[[], S], prefix: str) -> S:
         first = error.errors(include_input=False, include_url=False)[0]
     # Raised outside the except block, because the original error quotes the value.
     name = prefix + "_".join(str(part) for part in first["loc"]).upper()
-    raise ConfigurationError(f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+    problem = _PROBLEMS.get(first["type"], first["msg"])
+    raise ConfigurationError(f"{name}: {problem[:1].lower()}{problem[1:]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.domain.call_errors import explain_arguments
 from holdfast.library import AsyncMemory
 from holdfast.loops import blocking
 from holdfast.memory_api.verb_methods import BlockingMemoryMethods
@@ -13,8 +14,12 @@ class Memory(BlockingMemoryMethods[AsyncMemory]):
     Every method takes the parts of a scope as keywords: subject, conversation, app, project, …
     """
 
+    _opened_by = 'holdfast.open("memory.db")'
+    _opened_async_by = "async with holdfast.open_async(...) as memory"
+
     add_resource = blocking(AsyncMemory.add_resource)
 
+    @explain_arguments
     def close(self) -> None:
         """Finish accepted calls, and close the store."""
         self._close_behind()

@@ -9,10 +9,12 @@ a response, from a newer server, are ignored. Errors keep their class.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
-from functools import cache, cached_property
-from typing import Any, TypeVar
+from functools import cache, cached_property, reduce
+from operator import getitem
+from typing import Any, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -29,8 +31,9 @@ from pydantic_core import (
 )
 
 from holdfast.domain.access import Action, Actor
-from holdfast.domain.arguments import result_type_of
+from holdfast.domain.arguments import alternate_names, result_type_of
 from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
+from holdfast.domain.unknown_fields import explain_unknown, names_at
 from holdfast.errors import HoldfastError, InvalidInput
 from holdfast.runtime.gate import CompositeRequest, Request, Write
 from holdfast.runtime.verbs import VERBS as LIBRARY_VERBS
@@ -43,6 +46,7 @@ SPOKEN: tuple[type[AnyRequest], ...] = tuple(dict.fromkeys(entry.request for ent
 # Actions of the control plane that change nothing, although their requests could.
 _READING = frozenset({Action.QUERY, Action.EXPLAIN, Action.LIST, Action.GET, Action.PROFILE, Action.JOBS})
 _NAMED_CHARS = 60
+_UNKNOWN = "unexpected_keyword_argument"
 _OF_MANY = ("list", "tuple", "frozenset", "dict")
 # JSON has no NaN or infinity, so such scores are encoded as strings.
 _WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="strings")
@@ -86,15 +90,28 @@ class JsonCodec:
         try:
             return self._validator.validate_json(body, strict=self._closed)
         except ValidationError as error:
-            found = error.errors(include_input=False, include_url=False)[0]
-        if found["type"] == "unexpected_keyword_argument":
-            raise InvalidInput(field_path(found["loc"][:-1], self._names), self._unknown_field(found["loc"]))
-        raise InvalidInput(field_path(found["loc"], self._names), _problem(found))
+            found = error.errors(include_input=False, include_url=False)
+        # An unknown field often explains why another is missing.
+        if (unknown := next((each for each in found if each["type"] == _UNKNOWN), None)) is not None:
+            raise self._unknown_field(body, unknown["loc"])
+        raise InvalidInput(field_path(found[0]["loc"], self._names), _problem(found[0]))
 
-    def _unknown_field(self, loc: Sequence[int | str]) -> str:
-        """Say which fields there are. The unknown one is not named, since it may be a key."""
-        known = f"known are {', '.join(each.name for each in fields(self._kind))}" if len(loc) == 1 else "leave it out"
-        return f"has an unknown field; {known}"
+    def _unknown_field(self, body: bytes, loc: Sequence[int | str]) -> InvalidInput:
+        where = field_path(loc[:-1], self._names)
+        holder: Any = {}
+        with suppress(LookupError, TypeError):  # a location may also name a variant, which is not in the body
+            holder = reduce(getitem, loc[:-1], from_json(body))
+        if both := [name for name in alternate_names(str(loc[-1])) if name in holder]:
+            return InvalidInput(where, f"has both {both[0]} and {loc[-1]}, two names of one argument; give one of them")
+        name, problem = explain_unknown(str(loc[-1]), names_at(self._kind, loc[:-1], _field_types))
+        return InvalidInput(where if name is None else field_path([*loc[:-1], name], {*self._names, name}), problem)
+
+
+def _field_types(kind: Any) -> Mapping[str, Any] | None:
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        return None
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in fields(kind)}
 
 
 def _apply_rules(schema: Any, *, closed: bool) -> Any:
@@ -118,6 +135,9 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
         case "frozenset":
             items = core_schema.list_schema(result["items_schema"])
             result["serialization"] = core_schema.plain_serializer_function_ser_schema(sorted, return_schema=items)
+        case "dataclass-field" if closed and (others := alternate_names(result["name"])):
+            # The schema shows the first.
+            result["validation_alias"] = [[name] for name in (result["name"], *others)]
         case "dataclass":
             unknown = "forbid" if closed else "ignore"
             result["config"] = {**result.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
@@ -127,7 +147,7 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
 def _field_names(schema: Any) -> Iterator[str]:
     if isinstance(schema, dict):
         if schema.get("type") == "dataclass-field":
-            yield schema["name"]
+            yield from (schema["name"], *alternate_names(schema["name"]))
         for name, part in schema.items():
             if name != "metadata":
                 yield from _field_names(part)

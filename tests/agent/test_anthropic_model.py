@@ -298,5 +298,5 @@ def test_nothing_shows_the_key() -> None:
 
 def test_without_its_sdk_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "anthropic", None)
-    with pytest.raises(ModelMisconfigured, match=r"pip install 'holdfast\[agent\]'"):
+    with pytest.raises(ModelMisconfigured, match=r"pip install .*\[agent\]"):
         AnthropicModel("claude", base_url="http://127.0.0.1:1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -195,5 +196,40 @@ asyncio.run(run())
             assert await running.kinds("s") == ["user_message", "tool_call"]
             assert (await running.loop.run("And now?", "s")).text == "Here."
             assert [message.content for message in running.model.asked[0].messages[1:]] == ["And now?"]
+
+    asyncio.run(run())
+
+
+def test_of_a_process_that_dies_while_it_flushes_the_session_has_the_add(tmp_path: Path) -> None:
+    program = """
+import asyncio, sys
+from holdfast.agent import AgentLoop, EngineLoader
+from holdfast.agent.ports import Reply
+from holdfast.agent.providers.scripted import ScriptedModel
+
+async def run():
+    await AgentLoop(await EngineLoader(sys.argv[1], model=ScriptedModel([Reply("Here.")])).load()).run("Hello?", "s")
+
+asyncio.run(run())
+"""
+    added = http(200, b'{"session_id": "chat:s", "status": "accumulated", "message_count": 2}')
+    with answering(FOUND, added, HANG) as (url, asked):
+        config = {"baseUrl": url, "userId": "ana", "userKey": USER_KEY, "timeoutSeconds": 60}
+        workspace = configured(tmp_path, {"mode": "hybrid", "gateway": config})
+        running = subprocess.Popen([sys.executable, "-c", program, workspace])
+        for _ in range(6000):
+            if len(asked) == 3 or running.poll() is not None:
+                break
+            time.sleep(0.01)
+        running.kill()
+        assert (len(asked), running.wait(60)) == (3, -9)
+
+    async def run() -> None:
+        async with agent(workspace, Reply("Here.")) as again:
+            events = await again.events("s")
+            assert [event.kind for event in events if event.kind.startswith("memory_gateway")] == [
+                "memory_gateway_recall_succeeded",
+                "memory_gateway_add_succeeded",
+            ]
 
     asyncio.run(run())

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from holdfast.agent.context import ANSWERED, MAX_HISTORY_CHARS, PROMPTED, ContextBuilder, history_of
 from holdfast.agent.ports import ModelMessage, Role, SessionEvent, ToolSpec
 from holdfast.agent.result import Layer, MemorySource, content_words, explain
-from holdfast.agent.skills import Skill, Skills
+from holdfast.agent.skills import Skills, activation_text
+from holdfast.skill_folders.document import Skill
 
 LETTERS = Skill("letters", "Writing\nletters.", "Begin with the date.")
 TOOLS = [ToolSpec(name, "…", {}) for name in ("memory", "session_search", "activate_skill", "weather")]
@@ -42,7 +43,7 @@ def test_the_order_is_system_skills_reference_history_prompt() -> None:
     ]  # fmt: skip
     system, skill, *others = [message.content for message in built]
     assert others == ["Reference: tea", "Before?", "Yes.", "And now?"]
-    assert skill == LETTERS.activation
+    assert skill == activation_text(LETTERS)
     assert system.startswith("Be brief.\n\nAbout the user:\n- likes tea\n\n")
     assert "Begin with the date." not in system
 

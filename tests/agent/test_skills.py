@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.agent.skills import MAX_BODY_BYTES, MAX_SKILLS, read_skills
+from holdfast.agent.skills import activation_text, read_skills
 from holdfast.errors import InvalidInput
+from holdfast.skill_folders.document import MAX_BODY_BYTES
+from holdfast.skill_folders.reader import MAX_SKILLS
 
 
 def write(root: Path, name: str, text: str | bytes) -> Path:
@@ -47,8 +49,8 @@ def test_a_skill_is_its_name_its_description_and_its_instructions(tmp_path: Path
         "metadata": {"author": "ana", "version": "1.0"},
         "allowed-tools": "Read Write",
     }
-    assert skill.activation.startswith("[Skill: letters]")
-    assert skill.activation.endswith(skill.body)
+    assert activation_text(skill).startswith("[Skill: letters]")
+    assert activation_text(skill).endswith(skill.body)
 
 
 @pytest.mark.parametrize(
@@ -167,4 +169,4 @@ def test_there_is_an_end_to_how_many_are_read(tmp_path: Path) -> None:
     for number in range(MAX_SKILLS + 2):
         write(tmp_path, f"s{number:03}", simple(f"s{number:03}"))
     found = read_skills(tmp_path)
-    assert (len(found.found), len(found.problems)) == (MAX_SKILLS, 2)
+    assert (len(found.found), len(found.problems)) == (MAX_SKILLS, 1)

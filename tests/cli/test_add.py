@@ -113,3 +113,9 @@ def test_a_conflict_in_a_batch_names_its_lines(holdfast: Holdfast) -> None:
     assert ran.code == 5
     assert "lines 1 to 2" in ran.err
     assert holdfast("store", "stats", "--json").json["messages"] == 0
+
+
+def test_words_without_quotes_are_pointed_out(holdfast: Holdfast) -> None:
+    assert "put quotes around" in holdfast("add", "hello", "world").out
+    assert "put quotes around" not in holdfast("add", "hello world", "hello").out
+    assert "put quotes around" not in holdfast("add", "hello").out

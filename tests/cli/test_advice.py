@@ -19,7 +19,7 @@ from .conftest import Holdfast, Ran
 
 STORE = "the company's.db"
 COMPANY = "acme & sons"
-WHERE = ("--company", COMPANY, "--store", STORE)
+WHERE = ("--space", COMPANY, "--store", STORE)
 # A reader's values for the words in capitals.
 MEANT = {
     "KEY": "second",
@@ -134,7 +134,7 @@ def no_users(holdfast: Holdfast, plane: ControlPlane) -> Ran:
 
 
 def no_store(holdfast: Holdfast, plane: ControlPlane) -> Ran:
-    return holdfast("jobs", "list", "--company", COMPANY, "--store", "none yet.db")
+    return holdfast("jobs", "list", "--space", COMPANY, "--store", "none yet.db")
 
 
 SITUATIONS: dict[Callable[[Holdfast, ControlPlane], Ran], list[str]] = {
@@ -185,7 +185,7 @@ def test_a_password_is_not_advised() -> None:
     chosen = StoreOptions(store="postgresql://ana:canary@db/memory?sslpassword=canary")
     told = suggest_command(chosen, "jobs retry", "job_1", company="acme")
     assert "canary" not in told
-    assert told.startswith("holdfast jobs retry job_1 --company acme --store 'postgresql://ana:***@db/memory")
+    assert told.startswith("holdfast jobs retry job_1 --space acme --store 'postgresql://ana:***@db/memory")
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from .conftest import Holdfast
 @pytest.fixture
 def acme(holdfast: Holdfast) -> Holdfast:
     """The command line with a store in which the company acme has a second binding."""
-    ran = holdfast("binding", "create", "second", "local", "--company", "acme")
+    ran = holdfast("binding", "create", "second", "local", "--space", "acme")
     assert ran.code == 0, ran.err
 
     def run(*arguments: str) -> object:
-        return holdfast(*arguments, "--company", "acme")
+        return holdfast(*arguments, "--space", "acme")
 
     return run  # type: ignore[return-value]
 
@@ -49,7 +49,7 @@ def test_a_binding_is_made_shown_changed_switched_and_taken_away(acme: Holdfast)
     assert (late.code, "is at revision 2, not 1" in late.err) == (5, True)
     assert "enabled    no" in acme("binding", "disable", "second").out
     resolved = acme("binding", "resolve", "--key", "second")
-    assert "`holdfast binding enable second --company acme` enables it." in resolved.out
+    assert "`holdfast binding enable second --space acme` enables it." in resolved.out
     assert "enabled    yes" in acme("binding", "enable", "second").out
     declined = acme("binding", "delete", "second")
     assert (declined.code, "add --yes" in declined.err) == (2, True)
@@ -68,7 +68,7 @@ def test_deleting_what_serves_says_whom_and_what_serves_them_now(acme: Holdfast)
     told = acme("binding", "delete", "default", "--yes").out
     assert told == (
         "Deleted default.\nIt served everybody without a binding of their own, the agent builder. No binding serves"
-        " them now; `holdfast binding default KEY --company acme` sets one.\n"
+        " them now; `holdfast binding default KEY --space acme` sets one.\n"
     )
     assert acme("binding", "resolve", "--agent", "builder", "--json").json["source"] == "unconfigured"
     acme("binding", "default", "second")
@@ -85,7 +85,7 @@ def test_whom_a_binding_serves_is_set_shown_and_cleared(acme: Holdfast) -> None:
     assert acme("binding", "default", "second").out == "second serves the company acme.\n"
     assert acme("binding", "default", "--json").json == {"binding_key": "second"}
     acme("binding", "default", "--clear")
-    assert "`holdfast binding default KEY --company acme` sets one" in acme("binding", "resolve").out
+    assert "`holdfast binding default KEY --space acme` sets one" in acme("binding", "resolve").out
 
 
 def test_a_configuration_comes_from_a_file(acme: Holdfast, quiet_environment: Path) -> None:

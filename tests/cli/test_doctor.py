@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+import shlex
+import shutil
 import sqlite3
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from holdfast import app
+from holdfast import open as memory_at
 from holdfast.documents.kernel import Barrier
+from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.settings import Settings
 
-from .conftest import Holdfast
+from .conftest import Holdfast, Ran
 
 
 def health(ran_json: dict[str, list[dict[str, str]]]) -> dict[str, str]:
@@ -20,7 +29,7 @@ def health(ran_json: dict[str, list[dict[str, str]]]) -> dict[str, str]:
 def test_a_healthy_store_passes(ana: Holdfast) -> None:
     ran = ana("doctor")
     assert ran.code == 0, ran.out
-    assert all(line.startswith("ok ") for line in ran.out.splitlines())
+    assert all(line.startswith(("ok ", "     ")) for line in ran.out.splitlines())
     assert set(health(ana("doctor", "--json").json)) >= {"python", "sqlite", "settings", "embedder", "store", "disk"}
 
 
@@ -37,8 +46,118 @@ def test_the_key_is_never_printed(ana: Holdfast, monkeypatch: pytest.MonkeyPatch
     for arguments in (("doctor",), ("doctor", "--json")):
         ran = ana(*arguments)
         assert "sk-very-secret" not in ran.out + ran.err
-        assert "embedder_key set" in ran.out
-        assert "model_key set" in ran.out
+    listed = ana("doctor", "--settings").out
+    assert "sk-very-secret" not in listed
+    assert re.search(r"HOLDFAST_EMBEDDER_KEY +set +environment", listed)
+
+
+def settings_of(ran: Ran) -> dict[str, tuple[str | None, str]]:
+    return {each["name"]: (each["value"], each["origin"]) for each in ran.json["settings"]}
+
+
+def test_every_setting_has_an_origin(ana: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    (folder / "holdfast_space").write_text("acme\n")
+    (folder / "holdfast_operator_token").write_text("canary-of-the-operator-0123")
+    (folder / "holdfast_porrt").write_text("canary")
+    (folder / "a-secret-of-a-binding").write_text("canary")
+    monkeypatch.setenv("HOLDFAST_SECRETS_DIR", str(folder))
+    monkeypatch.setenv("HOLDFAST_MODEL_URL", "https://ana:canary@models.example/v1?key=canary")
+    monkeypatch.setenv("holdfast_port", "not a port")  # names are the same in small letters
+    monkeypatch.setenv("HOLDFAST_SECRET_CRM", "canary")
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
+    ran = ana("doctor", "--settings", "--json", "--store", "postgresql://ana:canary@db/memory", "--embedder", "fake")
+    found = settings_of(ran)
+    assert found["HOLDFAST_SPACE"] == ("acme", f"file {folder / 'holdfast_space'}")
+    assert found["HOLDFAST_OPERATOR_TOKEN"] == ("set", f"file {folder / 'holdfast_operator_token'}")
+    assert found["HOLDFAST_MODEL_URL"] == ("https://ana:***@models.example/v1", "environment")
+    assert found["HOLDFAST_PORT"] == ("not a port", "environment")
+    assert found["HOLDFAST_STORE"] == ("postgresql://ana:***@db/memory", "option --store")
+    assert found["HOLDFAST_EMBEDDER"] == ("fake", "option --embedder")
+    assert found["OPENAI_API_KEY"] == ("set", "environment")
+    assert found["HOLDFAST_BUSY_SECONDS"] == ("15", "default")
+    assert found["MEMORY_GATEWAY_USER_KEY"] == (None, "default")
+    assert {f"HOLDFAST_{name.upper()}" for name in Settings.model_fields} < found.keys()
+    assert list(found) == sorted(found, key=lambda name: found[name][1] == "default"), "those that are set come first"
+    told = "".join(ana(*arguments).out for arguments in (("doctor", "--settings"), ("doctor",), ("doctor", "--json")))
+    assert "canary" not in told + ran.out
+    assert max(map(len, ana("doctor", "--settings").out.splitlines())) <= 100
+    monkeypatch.delenv("holdfast_port")
+    whole = ana("doctor", "--json")
+    assert settings_of(whole)["HOLDFAST_SPACE"][0] == "acme"
+    assert "space acme (file " in whole.out
+    assert "holdfast_porrt is no setting" in whole.out
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("HOLDFAST_EMBEDER", "rename it to HOLDFAST_EMBEDDER"),
+        ("HOLDFAST_TOKEN", "rename it to HOLDFAST_OPERATOR_TOKEN"),
+        ("HOLDFAST_XYZZY", "remove it; `holdfast doctor --settings` lists all"),
+        ("MEMORY_GATEWAY_URL", "rename it to MEMORY_GATEWAY_BASE_URL"),
+    ],
+)
+def test_a_name_that_is_no_setting_is_a_warning(
+    ana: Holdfast, monkeypatch: pytest.MonkeyPatch, name: str, advice: str
+) -> None:
+    monkeypatch.setenv(name, "canary")
+    ran = ana("doctor", "--json")
+    warned = [(check["detail"], check["advice"]) for check in ran.json["checks"] if check["health"] == "warn"]
+    assert (ran.code, warned) == (0, [(f"{name} is no setting, and does nothing", advice)])
+    assert "canary" not in ran.out
+
+
+@pytest.mark.parametrize("name", ["HOLDFAST_OPERATOR_TOKEN", "HOLDFAST_KEY"])
+def test_a_token_that_can_be_guessed_is_a_warning(ana: Holdfast, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for token, weak in (("change-this-operator-token", True), (secrets.token_hex(32), False)):
+        monkeypatch.setenv(name, token)
+        ran = ana("doctor", "--json")
+        assert any(f"{name} is made of common words" in check["detail"] for check in ran.json["checks"]) is weak
+        assert token not in ran.out
+
+
+def test_a_token_that_this_service_made_is_not_a_warning(ana: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = ana("user", "create", "ana", "--json").json["key"]
+    monkeypatch.setenv("HOLDFAST_KEY", key)
+    assert all(line.startswith(("ok", " ")) for line in ana("doctor").out.splitlines())
+
+
+def leave_work(store: Path) -> None:
+    with memory_at(store, embedder=FakeEmbedder(local=False), work=False) as memory:
+        memory.add("It waits for its vector.", subject="ana")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        leave_work,
+        lambda store: store.chmod(0o644),
+        lambda store: store.unlink(),
+        lambda store: shutil.rmtree(store.parent),
+    ],
+    ids=["work", "mode", "no store", "no folder"],
+)
+def test_the_advice_of_doctor_can_be_pasted_and_helps(
+    holdfast: Holdfast, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    store = tmp_path / "ana's memory" / "m.db"
+    store.parent.mkdir()
+    options = ("--store", str(store), "--embedder", "fake")
+    assert holdfast("add", "I moved to Lisbon.", "--subject", "ana", *options).code == 0
+    spoil(store)
+    for _ in range(3):  # without a folder there is also no store
+        wrong = [check for check in holdfast("doctor", *options, "--json").json["checks"] if check["health"] != "ok"]
+        for check in wrong:
+            (command,) = re.findall("`([^`]+)`", check["advice"])
+            words = shlex.split(command)
+            if words[0] == "holdfast":
+                ran = holdfast(*words[1:])
+                assert ran.code == 0, (command, ran.err)
+            else:
+                subprocess.run(words, check=True)
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

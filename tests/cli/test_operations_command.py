@@ -26,29 +26,30 @@ def busy(holdfast: Holdfast, quiet_environment: Path) -> Holdfast:
 
 
 def test_operations_are_listed_newest_first_and_by_filters(busy: Holdfast) -> None:
-    listed = busy("operations", "list", "--company", "acme")
-    lines = [line for line in listed.out.splitlines() if "op_" in line]
-    assert [line.split("UTC")[1].split()[:3] for line in lines] == [
-        ["query", "query", "succeeded"],
-        ["query", "query", "succeeded"],
-        ["record_upsert", "record_upsert", "succeeded"],
+    listed = busy("operations", "list", "--space", "acme")
+    shown = re.findall(r"^op_\w+\n((?:    .*\n)+)", listed.out, re.MULTILINE)
+    facts = [dict(fact.split(" ", 1) for fact in " ".join(one.split()).split(", ")) for one in shown]
+    assert [(one["type"], one["action"], one["outcome"]) for one in facts] == [
+        ("query", "query", "succeeded"),
+        ("query", "query", "succeeded"),
+        ("record_upsert", "record_upsert", "succeeded"),
     ]
-    assert [line.split()[-5:-3] for line in lines] == [["tester", "-"], ["builder", "r2"], ["builder", "r1"]]
-    assert all(re.match(r" \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC ", line) for line in lines)
-    found = busy("operations", "list", "--company", "acme", "--agent", "builder", "--type", "query", "--json").json
+    assert [(one["agent"], one.get("run")) for one in facts] == [("tester", None), ("builder", "r2"), ("builder", "r1")]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", one["when"]) for one in facts)
+    found = busy("operations", "list", "--space", "acme", "--agent", "builder", "--type", "query", "--json").json
     (one,) = found["operations"]
     assert (one["scope"]["run_id"], one["record_count"], one["outcome"]) == ("r2", 1, "succeeded")
     by = ("--run", "r1", "--source-kind", "run", "--binding", "default", "--outcome", "succeeded")
-    assert len(busy("operations", "list", "--company", "acme", *by, "--json").json["operations"]) == 1
-    later = busy("operations", "list", "--company", "acme", "--since", "2100-01-01")
+    assert len(busy("operations", "list", "--space", "acme", *by, "--json").json["operations"]) == 1
+    later = busy("operations", "list", "--space", "acme", "--since", "2100-01-01")
     assert later.out == "There are no such operations.\n"
-    assert len(busy("operations", "list", "--company", "acme", "--limit", "2", "--json").json["operations"]) == 2
+    assert len(busy("operations", "list", "--space", "acme", "--limit", "2", "--json").json["operations"]) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 def test_a_screen_too_narrow_for_the_table_breaks_no_id(busy: Holdfast, quiet_environment: Path) -> None:
-    found = busy("operations", "list", "--company", "acme", "--json").json["operations"]
-    with at_a_terminal(quiet_environment, "operations", "list", "--company", "acme") as terminal:
+    found = busy("operations", "list", "--space", "acme", "--json").json["operations"]
+    with at_a_terminal(quiet_environment, "operations", "list", "--space", "acme") as terminal:
         assert terminal.end() == 0
     lines = terminal.shown.splitlines()
     assert {one["operation_id"] for one in found} <= set(lines)
@@ -60,32 +61,30 @@ def test_a_screen_too_narrow_for_the_table_breaks_no_id(busy: Holdfast, quiet_en
 
 
 def test_one_operation_is_shown_whole(busy: Holdfast) -> None:
-    found = busy("operations", "list", "--company", "acme", "--type", "record_upsert", "--json").json["operations"][0]
-    shown = busy("operations", "show", found["operation_id"], "--company", "acme")
+    found = busy("operations", "list", "--space", "acme", "--type", "record_upsert", "--json").json["operations"][0]
+    shown = busy("operations", "show", found["operation_id"], "--space", "acme")
     for said in ("record_upsert", "space acme, agent builder, run r1", "default", "local", "operator:local"):
         assert said in shown.out
     assert "Tuesdays" not in shown.out
     assert (
-        busy("operations", "show", found["operation_id"], "--company", "acme", "--json").json["operation_id"]
+        busy("operations", "show", found["operation_id"], "--space", "acme", "--json").json["operation_id"]
         == found["operation_id"]
     )
 
 
 def test_who_looked_is_shown_only_if_it_is_asked_for(busy: Holdfast) -> None:
-    of_memory = busy("operations", "list", "--company", "acme", "--json").json["operations"]
+    of_memory = busy("operations", "list", "--space", "acme", "--json").json["operations"]
     assert [one["type"] for one in of_memory] == ["query", "query", "record_upsert"]
-    everything = busy("operations", "list", "--company", "acme", "--all", "--json").json["operations"]
+    everything = busy("operations", "list", "--space", "acme", "--all", "--json").json["operations"]
     looks = [one for one in everything if one["action"] == "read_operations"]
     assert looks
     assert {one["type"] for one in looks} == {None}
     assert [one for one in everything if one["type"]] == of_memory
-    by_action = busy("operations", "list", "--company", "acme", "--action", "read_operations", "--json").json
+    by_action = busy("operations", "list", "--space", "acme", "--action", "read_operations", "--json").json
     assert {one["action"] for one in by_action["operations"]} == {"read_operations"}
-    one = busy("operations", "show", looks[0]["operation_id"], "--company", "acme")
+    one = busy("operations", "show", looks[0]["operation_id"], "--space", "acme")
     assert "type     -" in one.out
-    assert (
-        busy("operations", "show", of_memory[0]["operation_id"], "--company", "acme", "--json").json["type"] == "query"
-    )
+    assert busy("operations", "show", of_memory[0]["operation_id"], "--space", "acme", "--json").json["type"] == "query"
 
 
 def test_what_was_done_to_memory_comes_in_one_order_whatever_it_was(busy: Holdfast) -> None:
@@ -94,24 +93,24 @@ def test_what_was_done_to_memory_comes_in_one_order_whatever_it_was(busy: Holdfa
             plane.upsert(f"Room {number} is free.", agent="builder")
             plane.query("Which room?", agent="builder")
             plane.list(agent="builder")
-    everything = busy("operations", "list", "--company", "acme", "--all", "--limit", "1000", "--json").json
+    everything = busy("operations", "list", "--space", "acme", "--all", "--limit", "1000", "--json").json
     wanted = [one["operation_id"] for one in everything["operations"] if one["type"]]
     for limit in (1, 5, len(wanted)):
-        few = busy("operations", "list", "--company", "acme", "--limit", str(limit), "--json").json["operations"]
+        few = busy("operations", "list", "--space", "acme", "--limit", str(limit), "--json").json["operations"]
         assert [one["operation_id"] for one in few] == wanted[:limit]
 
 
 def test_metrics_say_how_well_memory_serves(busy: Holdfast) -> None:
-    shown = busy("operations", "metrics", "--company", "acme")
+    shown = busy("operations", "metrics", "--space", "acme")
     assert "recall hit rate      -" in shown.out
     assert "empty query rate     50.0% (1 of 2)" in shown.out
-    told = busy("operations", "metrics", "--company", "acme", "--json").json
+    told = busy("operations", "metrics", "--space", "acme", "--json").json
     assert told["bindings"][0]["succeeded"] == 3
     assert told["empty_query_rate"] == 0.5
 
 
 def test_a_company_sees_its_own_alone(busy: Holdfast) -> None:
-    assert "record_upsert" not in busy("operations", "list", "--company", "other").out
+    assert "record_upsert" not in busy("operations", "list", "--space", "other").out
 
 
 @pytest.mark.parametrize(
@@ -144,6 +143,6 @@ def test_a_refusal_is_in_the_trail(holdfast: Holdfast, quiet_environment: Path) 
     with ControlPlane.open(quiet_environment / "memory.db", space="acme", actor=agent, embedder="fake") as plane:
         with pytest.raises(AccessDenied):
             plane.query("secrets", agent="builder")
-    shown = holdfast("operations", "list", "--company", "acme", "--outcome", "refused")
+    shown = holdfast("operations", "list", "--space", "acme", "--outcome", "refused")
     assert "refused (access_denied)" in shown.out
     assert "agent:tester" in shown.out

@@ -83,7 +83,9 @@ def test_the_profiles_as_json_have_everything_that_follows_from_a_budget(holdfas
     assert [one["name"] for one in listed] == list(PROFILES)
     device = listed[0]
     assert device["backends"] == ["in_memory", "embedded"]
-    assert device["without"] == ["agent_skill_directories", "agent_tool_registries"]
+    assert device["without"] == [
+        "agent_skill_directories", "agent_tool_registries", "benchmark_gate", "full_replay_suite", "memory_harness",
+    ]  # fmt: skip
     assert device["budget"]["http_body_bytes"] == 16_384
     assert device["transcript"]["host_refs_per_turn"] == 2
     assert device["recent_messages"] == 8

@@ -13,7 +13,7 @@ from .conftest import Holdfast
 
 
 def test_a_space_goes_out_of_one_store_and_into_another(ana: Holdfast, tmp_path: Path) -> None:
-    ran = ana("space", "export", "space.jsonl")
+    ran = ana("space", "export", "space.jsonl", "--include-private")
     assert ran.code == 0
     assert "Exported 2 messages in" in ran.out
     assert "Fingerprint" in ran.out
@@ -26,7 +26,7 @@ def test_a_space_goes_out_of_one_store_and_into_another(ana: Holdfast, tmp_path:
     assert [hit["id"] for hit in there] == [hit["id"] for hit in hits] != []
     again = ana("space", "import", "space.jsonl", "--store", "new.db", "--json").json
     assert (again["accepted"], again["changed"]) == (True, False)
-    made = ana("space", "export", "again.jsonl", "--store", "new.db", "--json").json
+    made = ana("space", "export", "again.jsonl", "--include-private", "--store", "new.db", "--json").json
     assert made["content_fingerprint"] == again["content_fingerprint"]
 
 
@@ -43,22 +43,23 @@ def test_names_under_which_nothing_is_left_stay_behind(ana: Holdfast, tmp_path: 
 
 
 def test_another_space_can_be_named(ana: Holdfast) -> None:
-    ana("space", "export", "space.jsonl", "--json")
+    ana("space", "export", "space.jsonl", "--include-private", "--json")
     assert ana("space", "import", "space.jsonl", "--space", "copy", "--json").json["taken"]["messages"] == 2
     assert ana("store", "stats", "--space", "copy", "--json").json["messages"] == 2
     assert ana("space", "export", "other.jsonl", "--space", "nobody", "--json").json["counts"]["messages"] == 0
     assert "That space is empty; --space names another" in ana("space", "export", "o.jsonl", "--space", "nobody").out
 
 
-def test_what_is_private_goes_only_if_it_is_asked_for(ana: Holdfast, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "memory.db") as connection:
-        connection.execute("UPDATE records SET plane = 'private', authority = 'private_garden_internal' WHERE kind = 0")
-    connection.close()
+def test_transcripts_go_only_if_they_are_requested(ana: Holdfast, tmp_path: Path) -> None:
     ran = ana("space", "export", "space.jsonl")
-    assert "2 messages withheld; --include-private" in ran.out
+    assert "with 2 messages left out, so this is no backup; --include-private" in ran.out
     assert "I love red wine." not in (tmp_path / "space.jsonl").read_text()
-    assert ana("space", "export", "all.jsonl", "--include-private").code == 0
+    came = ana("space", "import", "space.jsonl", "--store", "new.db")
+    assert "The file was exported without" in came.out
+    ran = ana("space", "export", "all.jsonl", "--include-private")
+    assert (ran.code, "left out" in ran.out) == (0, False)
     assert "I love red wine." in (tmp_path / "all.jsonl").read_text()
+    assert "exported without" not in ana("space", "import", "all.jsonl", "--store", "new.db").out
 
 
 def test_a_damaged_file_is_refused_and_named(ana: Holdfast, tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_an_export_replaces_the_one_before_also_through_a_link(ana: Holdfast, tm
     (tmp_path / "link").symlink_to("space.jsonl")
     (tmp_path / "space.jsonl").touch()
     for _ in range(2):
-        assert ana("space", "export", "link").code == 0
+        assert ana("space", "export", "link", "--include-private").code == 0
     assert (tmp_path / "link").is_symlink()
     assert ana("space", "import", "space.jsonl", "--store", "new.db", "--json").json["taken"]["messages"] == 2
 

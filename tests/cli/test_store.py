@@ -154,3 +154,37 @@ def test_a_mistyped_address_is_refused_and_not_shown(holdfast: Holdfast) -> None
         assert ran.code == 2
         assert "postgresql://" in ran.err
         assert "s3cret" not in ran.err + ran.out
+
+
+def test_backup_and_restore_bring_the_store_back(ana: Holdfast, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    assert ana("store", "backup", "--to", "backups").code == 6
+    folder.mkdir()
+    found = ana("search", "wine", "--subject", "ana", "--json").json
+    ran = ana("store", "backup", "memory.db", "--to", "backups", "--keep", "1")
+    assert ran.code == 0
+    assert "Counts and contents agree" in ran.out
+    (made,) = folder.iterdir()
+    receipt = ana("forget", "--subject", "ana", "--yes")
+    assert made.name in "".join(receipt.out.split())
+    assert ana("search", "wine", "--subject", "ana", "--json").json != found
+    assert ana("store", "restore", str(made)).code == 6
+    ran = ana("store", "restore", str(made), "--replace")
+    assert ran.code == 0
+    assert "forget it again" in ran.out
+    assert ana("search", "wine", "--subject", "ana", "--json").json == found
+    again = ana("store", "backup", "--to", "backups", "--keep", "1", "--json").json
+    assert again["removed"] == [str(made)]
+    assert [str(path) for path in folder.iterdir()] == [again["path"]]
+
+
+def test_backups_are_made_where_the_store_is(holdfast: Holdfast, tmp_path: Path) -> None:
+    for ran in (
+        holdfast("store", "backup", "http://127.0.0.1:8010", "--to", str(tmp_path)),
+        holdfast("store", "restore", "x.backup", "--store", "http://127.0.0.1:8010"),
+    ):
+        assert ran.code == 6
+        assert "on the machine of the store" in ran.err
+    both = holdfast("store", "backup", "a.db", "--store", "b.db", "--to", str(tmp_path))
+    assert both.code == 2
+    assert "give one of them" in both.err

@@ -16,7 +16,7 @@ from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.domain.runtime_api.transcripts import MemoryTranscriptCommitRequest, TranscriptTurnInput, TurnMessage
-from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation
+from holdfast.domain.transcript_turns import HostOpaqueRef, HostRefVisibility, Relation
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import Settings
 from postgres import ON_POSTGRES
@@ -25,7 +25,7 @@ from serving import OPERATOR_KEY, served
 from .conftest import Holdfast
 from .terminal import at_a_terminal
 
-REF = HostOpaqueRef("crm", "ticket", "T-1", Relation.ORIGIN, RefVisibility.HOST_UI, "Ana's complaint")
+REF = HostOpaqueRef("crm", "ticket", "T-1", Relation.ORIGIN, HostRefVisibility.HOST_UI, "Ana's complaint")
 ANA = ("--subject", "ana", "--conversation", "c1")
 
 
@@ -139,8 +139,8 @@ def test_deleting_shows_what_it_will_touch_and_asks(quiet_environment: Path, hol
         (("replay", "--subject", "ana"), "--conversation NAME"),
         (("replay", *ANA, "--limit", "0"), "limit"),
         (("replay", *ANA, "--profile", "none"), "profile"),
-        (("lifecycle", "burn", *ANA, "--reason", "so"), "transition"),
-        (("lifecycle", "mask", *ANA, "--reason", " "), "reason: is empty; give"),
+        (("lifecycle", "burn", *ANA, "--reason", "so"), "TRANSITION: must be one of"),
+        (("lifecycle", "mask", *ANA, "--reason", " "), "--reason: is empty; give"),
         (("lifecycle", "mask", *ANA), "--reason"),
         (("replay", *ANA, "--json", "--all"), "next_cursor"),
     ],

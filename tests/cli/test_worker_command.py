@@ -146,7 +146,7 @@ def test_once_tells_of_what_ended_for_good_and_where_to_look(holdfast: Holdfast,
             plane.update_binding("far", enabled=False)
     extraction_queued(tmp_path)
     ran = holdfast("worker", "--once")
-    look = "`holdfast deliveries list --status dead --company"
+    look = "`holdfast deliveries list --status dead --space"
     assert (ran.code, ran.out.splitlines()) == (
         1,
         [
@@ -155,9 +155,7 @@ def test_once_tells_of_what_ended_for_good_and_where_to_look(holdfast: Holdfast,
             f"  1 ended for good; {look} other` shows them.",
         ],
     )
-    assert (
-        len(holdfast("deliveries", "list", "--status", "dead", "--company", "acme", "--json").json["deliveries"]) == 2
-    )
+    assert len(holdfast("deliveries", "list", "--status", "dead", "--space", "acme", "--json").json["deliveries"]) == 2
     told = holdfast("worker", "--once", "--json")
     assert (told.code, told.json) == (0, {"done": 0, "failed": 0, "tried_again": 0, "ended": 0})
 

@@ -36,6 +36,7 @@ from holdfast.errors import (
     StoreUnusable,
     Unauthenticated,
 )
+from holdfast.testing.full_repr import full_repr
 from holdfast.wire import GREETING, VERBS, Greeting
 from serving import ANA, HANG, HANG_UP, OPERATOR_KEY, USER_KEY, Served, answering, http, served, whole_chain
 
@@ -354,7 +355,7 @@ def test_every_status_is_an_error_of_ours(status: int, writes: bool) -> None:
         for media_type in ("text/html", "application/problem+json"):
             found = to_error("http://x", HttpReply(status, media_type, body), writes=writes, hint="hint")
             assert isinstance(found, HoldfastError)
-            assert "hunter2" not in str(found)
+            assert "hunter2" not in full_repr(found)
             assert not (writes and status >= 500) or isinstance(found, OutcomeUnknown)
 
 

@@ -34,6 +34,7 @@ from holdfast.errors import (
     ProviderUnavailable,
 )
 from holdfast.runtime.forget import Forget
+from holdfast.testing.full_repr import full_repr
 from probes import SteppingClock
 
 Run = Callable[[Any], Any]
@@ -355,7 +356,7 @@ def test_a_subscriber_has_a_delivery_of_its_own_and_is_told_until_it_took_it(
     assert [each.idempotency_id for each in told] == ["run:r1", "run:r1"]
     assert told[0].payload == text("We chose Lisbon.")
     jobs = run(desk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs.newest()))
-    assert "canary" not in repr(jobs) + repr(run(desk.rows()))
+    assert "canary" not in full_repr(jobs) + full_repr(run(desk.rows()))
 
 
 def test_a_subscriber_that_blocks_runs_in_a_thread(desk: Desk, run: Run) -> None:

@@ -56,6 +56,7 @@ from holdfast.errors import (
     SecretUnavailable,
     StoreCorrupt,
 )
+from holdfast.testing.full_repr import full_repr
 
 SOON = 0.6  # the provider's timeout in seconds, in tests that wait for it
 VERBS: dict[str, Callable[[], Any]] = {
@@ -79,7 +80,7 @@ class ForeignError(Exception):
 
 def told(error: BaseException) -> str:
     """All printable forms of an error."""
-    return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+    return "".join(traceback.format_exception(error)) + full_repr(error) + full_repr(vars(error))
 
 
 def failed(desk: Desk, runner: asyncio.Runner, verb: Any, kind: type[HoldfastError]) -> HoldfastError:
@@ -91,7 +92,7 @@ def failed(desk: Desk, runner: asyncio.Runner, verb: Any, kind: type[HoldfastErr
     assert (row.action, row.outcome, row.error_code) == (type(verb).action, outcome, raised.value.code)
     assert row.attribution is not None
     assert (row.attribution.binding, row.attribution.provider) == ("elsewhere", "hostile")
-    assert SECRET not in told(raised.value) + repr(row)
+    assert SECRET not in told(raised.value) + full_repr(row)
     return raised.value
 
 
@@ -145,7 +146,7 @@ def test_one_that_hangs_is_waited_for_no_longer_than_its_time(desk: Desk, runner
         assert (row.outcome, row.error_code) == (Outcome.FAILED, ProviderTimeout.code)
         assert row.attribution is not None
         assert (row.attribution.binding, row.attribution.provider) == ("elsewhere", "hostile")
-        assert SECRET not in repr(row)
+        assert SECRET not in full_repr(row)
     assert sorted(asked for asked, _ in desk.hostile.asked) == sorted(VERBS)
     served(desk, runner)
     assert desk.hostile.opened == 1  # its thread was not blocked
@@ -370,7 +371,7 @@ def test_records_that_are_somebody_elses_are_dropped_and_reported(
     assert ([each.handle.record_id for each in found.result.snippets], found.dropped) == (["mine", "unsaid"], 1)
     assert ([each.handle.record_id for each in page.result.items], page.dropped) == (["mine"], 1)
     assert [row.attribution and row.attribution.dropped for row in rows] == [1, 1, 1]
-    assert "foreign" not in repr(rows)
+    assert "foreign" not in full_repr(rows)
 
 
 def test_an_operator_of_the_whole_company_is_given_what_is_of_its_agents(desk: Desk, runner: asyncio.Runner) -> None:

@@ -28,6 +28,7 @@ from holdfast.domain.reference_message import LABEL
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.errors import AccessDenied, BindingNotFound, InvalidInput, InvalidScope
+from holdfast.testing.full_repr import full_repr
 
 Run = Callable[[Any], Any]
 RUN = SourceRef(SourceKind.RUN, ACME, run_id="r1")
@@ -128,7 +129,7 @@ def test_whatever_a_provider_does_the_run_goes_on_in_time_and_the_trail_says_why
     assert told.reason == reason
     outcome = Outcome.REFUSED if reason == "invalid_input" else Outcome.FAILED
     assert [(row.outcome, row.error_code) for row in rows] == [(outcome, told.reason)]
-    assert "canary" not in repr(told) + repr(rows)
+    assert "canary" not in full_repr(told) + full_repr(rows)
     assert seconds < 10, "far beyond its budget, for a busy machine; the provider would take for ever"
 
 

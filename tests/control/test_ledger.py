@@ -59,6 +59,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.usage import NOTES, is_billed
 from holdfast.errors import AccessDenied, IdempotencyConflict, InvalidInput, NotFound, ProviderMalformed
 from holdfast.runtime.metering import record_costs
+from holdfast.testing.full_repr import full_repr
 
 HERE = Path(__file__).parent
 METERED = Usage("model", model="small", billing_type=BillingType.METERED_API, input_tokens=1_000_000)
@@ -309,7 +310,7 @@ def test_every_change_of_prices_and_fees_is_an_activity_that_says_who(desk: Desk
         (EventKind.FINANCE_ADDED, fee.id, "operator:boss"),
         (EventKind.PRICE_SET, "model/*", "operator:boss"),
     ]
-    assert "Of November" not in repr(runner.run(desk.activity()))
+    assert "Of November" not in full_repr(runner.run(desk.activity()))
 
 
 # --- fees -------------------------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ from holdfast.errors import (
     InvalidText,
     NotFound,
 )
+from holdfast.testing.full_repr import full_repr
 
 COMMENT = SourceRef(SourceKind.ISSUE_COMMENT, ACME, issue_id="i1", comment_id="c1")
 HOOK = HookContext(HookKind.ISSUE_COMMENT_CAPTURE, "h1", datetime(2026, 1, 1, tzinfo=UTC), "bot", "r1")
@@ -81,7 +82,7 @@ def test_a_row_says_what_a_call_was_for_and_what_it_named_and_holds_no_text(desk
     assert read.attribution is not None
     assert read.attribution.hook == HOOK
     assert read.attribution.handles == tuple(each.handle.record_id for each in found.result.snippets)
-    assert "cat" not in repr(rows)
+    assert "cat" not in full_repr(rows)
     assert [row.id for row in runner.run(desk.listed(source_kind=SourceKind.ISSUE_COMMENT))] == [wrote.id]
     assert [row.id for row in runner.run(desk.listed(issue="i1", agent="bot", binding="default"))] == [
         read.id,

@@ -42,6 +42,7 @@ from holdfast.gateway.app import create_app
 from holdfast.gateway.config import GatewayConfig
 from holdfast.runtime.gate import Write
 from holdfast.settings import Settings
+from holdfast.testing.full_repr import full_repr
 from serving import HANG, HANG_UP, USER_KEY, answering, http, served, serving, whole_chain
 
 OPERATOR_KEY = "ok-of-the-tests-and-of-nobody-else"
@@ -265,7 +266,7 @@ def test_a_service_that_fails_is_a_typed_error_in_time_and_in_the_trail(
             installed.runner.run(installed.memory().search("cat", subject="bob"))
     assert raised.value.code == code
     assert rows == [("search", "failed", "upstream")]
-    told = whole_chain(raised.value) + repr(installed.rows())
+    told = whole_chain(raised.value) + full_repr(installed.rows())
     assert "hunter2" not in str(raised.value)
     assert USER_KEY not in told
 
@@ -277,7 +278,7 @@ def test_every_verb_about_memory_is_routed_and_no_other() -> None:
     # Verbs that manage the store, its users and its jobs are not about memory.
     others = {
         Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK, Action.CREATE_USER, Action.REVOKE_USER,
-        Action.LIST_USERS,
+        Action.LIST_USERS, Action.EVENTS,
     }  # fmt: skip
     from holdfast import wire
 

@@ -25,6 +25,7 @@ from holdfast.errors import BindingNotFound, InvalidConfiguration, ProviderMisco
 from holdfast.ports.provider import NestedCall
 from holdfast.providers.registry import GROUP, ProviderRegistry
 from holdfast.providers.secrets import SecretResolver
+from holdfast.testing.full_repr import full_repr
 
 CANARY = "sk-live-123"
 HELD = "what-the-reference-refers-to"
@@ -79,9 +80,9 @@ PLAIN: list[tuple[dict[str, Any], str]] = [
 
 def check_nothing_holds_it(desk: Desk, runner: asyncio.Runner, caplog: pytest.LogCaptureFixture) -> None:
     assert CANARY not in caplog.text
-    assert CANARY not in repr(runner.run(desk.rows()))
-    assert CANARY not in repr(runner.run(desk.activity()))
-    assert CANARY not in repr(runner.run(desk.do(ListBindings(WHOLE))))
+    assert CANARY not in full_repr(runner.run(desk.rows()))
+    assert CANARY not in full_repr(runner.run(desk.activity()))
+    assert CANARY not in full_repr(runner.run(desk.do(ListBindings(WHOLE))))
 
 
 @pytest.mark.parametrize(("config", "field"), PLAIN)
@@ -172,5 +173,5 @@ def test_a_plain_secret_that_is_in_the_store_all_the_same_is_not_used(
     assert lenient.opened is None
     assert CANARY not in f"{told.value}{told.value!r}"
     assert [row.error_code for row in rows] == [SecretUnavailable.code]
-    assert CANARY not in repr(rows)
+    assert CANARY not in full_repr(rows)
     assert CANARY not in caplog.text

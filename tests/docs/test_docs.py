@@ -25,10 +25,8 @@ from serving import OPERATOR_KEY, USER_KEY, served
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# What a snippet prints for a model, if the page shows it right behind.
-_PRINTED = re.compile(
-    r"^```python\n((?:(?!```)[^\n]*\n)+)```\n\n```text\n(Reference(?:(?!```)[^\n]*\n)+)```", re.MULTILINE
-)
+# What a snippet prints, if the page shows it right behind.
+_PRINTED = re.compile(r"^```python\n((?:(?!```)[^\n]*\n)+)```\n\n```text\n((?:(?!```)[^\n]*\n)+)```", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # The server's URL on the pages; a real server replaces it.

@@ -31,7 +31,7 @@ from holdfast.domain.transcript_turns import (
     Authority,
     DeliveryStatus,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptState,
 )
@@ -68,7 +68,7 @@ MESSAGES = st.builds(
     superseded_at=maybe(MOMENTS),
 )
 REFS = st.builds(
-    HostOpaqueRef, NAMES, NAMES, NAMES, st.sampled_from(Relation), st.sampled_from(RefVisibility), maybe(NAMES)
+    HostOpaqueRef, NAMES, NAMES, NAMES, st.sampled_from(Relation), st.sampled_from(HostRefVisibility), maybe(NAMES)
 )
 TURNS = st.builds(
     ArchivedTurn,
@@ -130,7 +130,7 @@ TURN = ArchivedTurn(
     TranscriptState.ACTIVE,
     NOW,
     (ArchivedMessage(f"msg_{'0' * 32}", Role.USER, "Hello."),),
-    host_refs=(HostOpaqueRef("crm", "ticket", "7", Relation.ORIGIN, RefVisibility.EXPORT),),
+    host_refs=(HostOpaqueRef("crm", "ticket", "7", Relation.ORIGIN, HostRefVisibility.EXPORT),),
 )
 REVISION = ArchivedRevision(
     Scope(space="home"), Plane.LONG_TERM, "Ana likes tea.", Trust.STATED, Status.ACCEPTED, Validity(), NOW

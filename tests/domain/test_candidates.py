@@ -262,7 +262,7 @@ def test_the_page_draws_the_tables_as_they_are() -> None:
     for authority, ground in GROUNDS.items():
         cells = [ground.targets[target].verdict.value for target in TARGETS]
         needs = "yes" if ground.needs_evidence else "no"
-        assert f"| `{authority}` | {ground.trust.name.lower()} | {needs} | {' | '.join(cells)} |\n" in text
+        assert f"| `{authority}` | {ground.trust} | {needs} | {' | '.join(cells)} |\n" in text
     for privacy, row in PRIVACY.items():
         cells = ["may" if row[target].verdict is Verdict.ACCEPTED else "rejected" for target in TARGETS]
         assert f"| `{privacy}` | {' | '.join(cells)} |\n" in text

@@ -55,7 +55,7 @@ def test_plain_texts_are_read_as_what_they_mean() -> None:
         ("sender", "in", ["x"] * (MAX_VALUES + 1), "condition.value"),
         ("source", "eq", "x" * 5_000, "condition.value"),
         ("plane", "eq", "attic", "condition.value"),
-        ("said_at", "gt", 1_700_000_000_000, "condition.value"),
+        ("said_at", "gt", 1_700_000_000_000_000, "condition.value"),
         ("said_at", "in", ["noon"], "condition.value"),
     ],
 )

@@ -36,6 +36,7 @@ from holdfast.domain.usage import (
     is_billed,
 )
 from holdfast.errors import InvalidInput
+from holdfast.testing.full_repr import full_repr
 
 TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens", "embedding_tokens")
 PRICES = ("input_micros", "cached_input_micros", "output_micros", "embedding_micros")
@@ -250,7 +251,7 @@ def test_nothing_that_a_provider_wrote_is_repeated_in_a_note() -> None:
 
     (checked,) = checked_usage((hostile,), "p")
 
-    assert secret not in repr(checked)
+    assert secret not in full_repr(checked)
 
 
 lines = st.builds(

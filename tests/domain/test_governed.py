@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.domain.ids import MessageId, TurnId
-from holdfast.domain.redaction import TranscriptBudget, redact_turn
+from holdfast.domain.redaction import TranscriptGovernanceBudget, redact_turn
+from holdfast.domain.resent_history import CommitDecision, decide_commit, overlap
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
     MAX_LABEL_CHARS,
@@ -24,11 +25,10 @@ from holdfast.domain.transcript_turns import (
     TRANSITIONS,
     ActorAttribution,
     Authority,
-    CommitDecision,
     ConversationKey,
     DeliveryStatus,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     SkippedReason,
     TranscriptMessage,
@@ -40,15 +40,13 @@ from holdfast.domain.transcript_turns import (
     View,
     checked_member,
     citation,
-    decide_commit,
-    overlap,
     state_after,
 )
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 KEY = ConversationKey("home", "chat", "1")
-REF = HostOpaqueRef("desk", "ticket", "T-1", Relation.ORIGIN, RefVisibility.HOST_UI, "Broken heating")
+REF = HostOpaqueRef("desk", "ticket", "T-1", Relation.ORIGIN, HostRefVisibility.HOST_UI, "Broken heating")
 SAID = TranscriptMessage(MessageId("m1"), Role.USER, "It is cold.", Authority.USER_ASSERTED)
 TURN = TranscriptTurn(TurnId("t1"), 1, KEY, TranscriptState.ACTIVE, (SAID,), AT, (REF,))
 # Few characters, so that the separators of citations are drawn often.
@@ -57,7 +55,7 @@ NAMES = st.text(st.sampled_from("a/#%25=é"), min_size=1, max_size=6)
 # --- keys and citations -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["space", "channel", "conversation"])
+@pytest.mark.parametrize("part", ["memory_space_id", "channel_id", "conversation_id"])
 @pytest.mark.parametrize("wrong", ["", "  ", "a\nb", "\ud800", "x" * 257, None, 5])
 def test_each_part_of_a_key_is_a_plain_name(part: str, wrong: Any) -> None:
     with pytest.raises(InvalidScope) as refused:
@@ -138,7 +136,7 @@ def test_a_host_reference_is_bounded_and_of_a_known_kind(field: str, wrong: Any)
 
 def test_names_of_members_are_taken_for_the_members() -> None:
     ref = replace(REF, relation="trigger", visibility="export")  # type: ignore[arg-type]
-    assert (ref.relation, ref.visibility) == (Relation.TRIGGER, RefVisibility.EXPORT)
+    assert (ref.relation, ref.visibility) == (Relation.TRIGGER, HostRefVisibility.EXPORT)
     message = replace(SAID, role="tool", authority="external_content")  # type: ignore[arg-type]
     assert (message.role, message.authority) == (Role.TOOL, Authority.EXTERNAL_CONTENT)
 
@@ -218,8 +216,8 @@ def test_what_was_deleted_stays_deleted_whatever_is_asked_then(state: Transcript
 
 def shown(state: TranscriptState) -> set[tuple[str, str]]:
     """Return everything that any view shows of a turn in that state, as pairs of view and item."""
-    turn = replace(TURN, state=state, host_refs=tuple(replace(REF, visibility=each) for each in RefVisibility))
-    budget = TranscriptBudget(9, 9, 9, 9, 9)
+    turn = replace(TURN, state=state, host_refs=tuple(replace(REF, visibility=each) for each in HostRefVisibility))
+    budget = TranscriptGovernanceBudget(9, 9, 9, 9, 9)
     seen = {view: redact_turn(turn, view, budget) for view in View}
     texts = {(view, f"m{m.id}") for view, result in seen.items() for m in result.messages if m.text}
     refs = {(view, f"r{r.index}") for view, result in seen.items() for r in result.host_refs}
@@ -241,7 +239,8 @@ U1, A1, U2, A2 = (
     Utterance(Role.USER, "It is cold."),
     Utterance(Role.ASSISTANT, "Heat it."),
 )
-PAIRS = st.lists(st.builds(Utterance, st.sampled_from([Role.USER, Role.ASSISTANT]), st.sampled_from("ab")), max_size=9)
+SPOKEN = st.builds(Utterance, st.sampled_from([Role.USER, Role.ASSISTANT]), st.sampled_from("ab"), st.just(False))
+PAIRS = st.lists(SPOKEN, max_size=9)
 
 
 @pytest.mark.parametrize(

@@ -8,29 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.domain.resent_history import CommitDecision, count_known_messages, decide_commit, match_redelivery
 from holdfast.domain.transcript import Role
-from holdfast.domain.transcript_turns import (
-    CommitDecision,
-    DeliveryStatus,
-    SkippedReason,
-    TurnDelta,
-    Utterance,
-    count_known_messages,
-    decide_commit,
-    match_redelivery,
-)
+from holdfast.domain.transcript_turns import DeliveryStatus, SkippedReason, TurnDelta, Utterance
 from holdfast.errors import InvalidInput
 
 DELIVERED = DeliveryStatus.DELIVERED
 
 
 def said(*texts: str) -> tuple[Utterance, ...]:
-    """Parse utterances: the prefixes `u:`, `a:`, `t:` and `s:` give the role, and `-` is a deleted text."""
-    roles = {"u": Role.USER, "a": Role.ASSISTANT, "t": Role.TOOL, "s": Role.SYSTEM}
+    """Parse utterances: `u:`, `a:`, `t:` and `s:` give the role, `p:` a private answer, and `-` is a deleted text."""
+    roles = {"u": Role.USER, "a": Role.ASSISTANT, "p": Role.ASSISTANT, "t": Role.TOOL, "s": Role.SYSTEM}
     found = []
     for text in texts:
         role, _, words = text.partition(":")
-        found.append(Utterance(roles[role], None if words == "-" else words))
+        found.append(Utterance(roles[role], None if words == "-" else words, role == "p"))
     return tuple(found)
 
 
@@ -79,7 +71,7 @@ def test_a_deleted_message_stands_for_its_role_alone() -> None:
 
 
 ROLES = st.sampled_from([Role.USER, Role.ASSISTANT])
-HISTORIES = st.lists(st.builds(Utterance, ROLES, st.sampled_from("ab")), min_size=1, max_size=8)
+HISTORIES = st.lists(st.builds(Utterance, ROLES, st.sampled_from("ab"), st.just(False)), min_size=1, max_size=8)
 
 
 @settings(max_examples=400, deadline=None)
@@ -90,7 +82,7 @@ def test_whatever_is_deleted_of_a_history_that_is_sent_again_nothing_of_it_comes
     """The host resends the whole history, which ends with an answer as usual, and one more question."""
     whole = [*history, Utterance(Role.ASSISTANT, "a")]
     gone = data.draw(st.sets(st.integers(0, len(whole) - 1)))
-    tail = [Utterance(role, None if place in gone else text) for place, (role, text) in enumerate(whole)]
+    tail = [Utterance(role, None if place in gone else text) for place, (role, text, _) in enumerate(whole)]
     delta = TurnDelta(DELIVERED, (*whole, Utterance(Role.USER, "new")), "answer")
     assert decide_commit(delta, tail).messages == said("u:new", "a:answer")
 
@@ -100,9 +92,38 @@ def test_whatever_is_deleted_of_a_history_that_is_sent_again_nothing_of_it_comes
 def test_the_last_question_of_a_delivery_is_never_taken_for_a_deleted_one(
     history: list[Utterance], gone: set[int], status: DeliveryStatus
 ) -> None:
-    tail = [Utterance(role, None if place in gone else text) for place, (role, text) in enumerate(history)]
+    tail = [Utterance(role, None if place in gone else text) for place, (role, text, _) in enumerate(history)]
     delta = TurnDelta(status, (*history, Utterance(Role.USER, "never said before")), "nor this")
     assert Utterance(Role.USER, "never said before") in decide_commit(delta, tail).messages
+
+
+# --- private messages -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tail", "given_now"),
+    [
+        (("u:cold", "p:poor ana"), ("u:cold", "u:and wet")),
+        (("u:cold", "p:poor ana", "a:i see"), ("u:cold", "a:i see", "u:and wet")),
+        (("u:cold", "p:poor ana", "a:i see"), ("u:cold", "a:poor ana", "a:i see", "u:and wet")),
+        (
+            ("u:hi", "a:yes?", "p:a", "t:1", "p:b", "u:cold", "p:c"),
+            ("s:Be kind.", "u:hi", "a:yes?", "u:cold", "u:and wet"),
+        ),
+        (("u:-", "p:-"), ("u:cold", "u:and wet")),
+        (("u:hi", "u:-", "p:-", "a:-"), ("u:cold", "a:i see", "u:and wet")),
+    ],
+)
+def test_a_history_without_private_messages_is_known_all_the_same(
+    tail: Sequence[str], given_now: Sequence[str]
+) -> None:
+    assert new(TurnDelta(DELIVERED, said(*given_now), "indeed"), *tail) == said("u:and wet", "a:indeed")
+
+
+def test_private_messages_alone_do_not_make_a_new_message_known() -> None:
+    delta = TurnDelta(DELIVERED, said("u:something new"), "indeed")
+    assert new(delta, "u:hello", "p:nice", "p:so nice") == said("u:something new", "a:indeed")
+    assert new(delta, "u:-", "p:-") == said("u:something new", "a:indeed")
 
 
 # --- tools and instructions -------------------------------------------------------------------------------------------
@@ -136,7 +157,9 @@ def test_what_a_tool_told_last_is_not_committed_twice() -> None:
 
 
 MIXED = st.lists(
-    st.builds(Utterance, st.sampled_from([Role.USER, Role.ASSISTANT, Role.TOOL]), st.sampled_from("ab")),
+    st.builds(
+        Utterance, st.sampled_from([Role.USER, Role.ASSISTANT, Role.TOOL]), st.sampled_from("ab"), st.just(False)
+    ),
     min_size=1,
     max_size=8,
 )
@@ -148,6 +171,37 @@ def test_a_delivery_with_tools_made_again_commits_nothing(tail: list[Utterance],
     delta = TurnDelta(DeliveryStatus.USER_ONLY, tuple(given_now))
     now = [*tail, *decide_commit(delta, tail).messages]
     assert decide_commit(delta, now) == CommitDecision((), SkippedReason.ALREADY_COMMITTED)
+
+
+@st.composite
+def resent(draw: st.DrawFn) -> tuple[list[Utterance], list[Utterance]]:
+    """A conversation, some of whose texts were deleted, and a window of it as a host may send it."""
+    roles = draw(st.lists(st.tuples(st.sampled_from(Role), st.booleans(), st.booleans()), max_size=10))
+    whole = [Utterance(role, str(place), private) for place, (role, private, _) in enumerate(roles)]
+    tail = [message._replace(text=None) if gone else message for message, (*_, gone) in zip(whole, roles, strict=True)]
+    window = whole[draw(st.integers(0, len(whole))) :]
+    kept = draw(st.lists(st.booleans(), min_size=len(window), max_size=len(window)))
+    dialogue = (Role.USER, Role.ASSISTANT)
+    history = [
+        message
+        for message, keep in zip(window, kept, strict=True)
+        if keep or (message.role in dialogue and not message.is_private)
+    ]
+    if not any(message.role in dialogue for message in history):
+        history = []  # the output of tools alone says too little
+    prompts = draw(st.integers(0, 1)) if history else 0
+    return tail, [*[Utterance(Role.SYSTEM, "Be kind.")] * prompts, *history]
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(resent())
+def test_whatever_a_host_leaves_out_of_its_history_only_what_is_new_is_committed(
+    case: tuple[list[Utterance], list[Utterance]],
+) -> None:
+    tail, history = case
+    sent = tuple(Utterance(message.role, message.text) for message in history)
+    delta = TurnDelta(DELIVERED, (*sent, Utterance(Role.USER, "new")), "answer", ("found",))
+    assert decide_commit(delta, tail).messages == said("u:new", "t:found", "a:answer")
 
 
 # --- repeated turns ---------------------------------------------------------------------------------------------------

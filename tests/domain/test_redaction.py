@@ -26,14 +26,14 @@ from holdfast.domain.redaction import (
     MAX_BUDGET,
     REFERENCES,
     STATES,
-    RedactedSlice,
+    RedactedTranscriptSlice,
     RedactedTurn,
-    RedactionItem,
     RedactionReason,
     RefShown,
-    ReplayAudit,
     StateRule,
-    TranscriptBudget,
+    TranscriptGovernanceBudget,
+    TranscriptRedactionReportItem,
+    TranscriptReplayAudit,
     clip_items,
     redact_turn,
     redact_turns,
@@ -44,7 +44,7 @@ from holdfast.domain.transcript_turns import (
     Authority,
     ConversationKey,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptMessage,
     TranscriptState,
@@ -52,10 +52,11 @@ from holdfast.domain.transcript_turns import (
     View,
 )
 from holdfast.errors import InvalidInput
+from holdfast.testing.full_repr import full_repr
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 KEY = ConversationKey("home", "chat", "1")
-WIDE = TranscriptBudget(*[1_000] * 5)
+WIDE = TranscriptGovernanceBudget(*[1_000] * 5)
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "transcripts.md"
 
 # --- the rules, written out again -------------------------------------------------------------------------------------
@@ -80,14 +81,15 @@ def state_reason(state: str, view: str) -> str | None:
     return "model_context_policy" if (state, view) == ("archived", "model_context") else None
 
 
-def message_reason(state: str, authority: str, view: str) -> str | None:
+def message_reason(state: str, authority: str, role: str, view: str) -> str | None:
     if whole := state_reason(state, view):
         return whole
     if view == "raw_owner_only":
         return None
     if authority in PRIVATE:
         return "private_authority"
-    return "operator_only" if authority == "operator_diagnostic" else None
+    unlabelled = authority == "legacy_transcript" and role in ("tool", "system")
+    return "operator_only" if unlabelled or authority == "operator_diagnostic" else None
 
 
 def reference_reason(state: str, visibility: str, view: str) -> str | None:
@@ -109,16 +111,16 @@ class Expected:
     seen: set[str]
     hidden: set[str]
     items: list[tuple[str, str | None, int | None]]
-    audit: ReplayAudit
+    audit: TranscriptReplayAudit
     cut: bool
 
 
-def expected(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> Expected:
+def expected(turn: TranscriptTurn, view: View, budget: TranscriptGovernanceBudget) -> Expected:
     seen: set[str] = set()
     hidden: set[str] = set()
     items: list[tuple[str, str | None, int | None]] = []
     for message in turn.messages:
-        reason = message_reason(turn.state, message.authority, view)
+        reason = message_reason(turn.state, message.authority, message.role, view)
         (hidden if reason else seen).update(canaries(message.text))
         items += [(reason, message.id, None)] if reason else []
     messages, shown, labels = len(items), 0, 0
@@ -138,7 +140,7 @@ def expected(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> Expe
         items += [(reason, None, index)] if reason else []
         labels += bool(reason)
     refs = len(turn.host_refs)
-    audit = ReplayAudit(1, len(turn.messages), messages, refs, refs - shown, labels)
+    audit = TranscriptReplayAudit(1, len(turn.messages), messages, refs, refs - shown, labels)
     cut = len(items) > budget.redaction_items or any(reason == "profile_budget" for reason, _, _ in items)
     return Expected(seen, hidden, items[: budget.redaction_items], audit, cut)
 
@@ -147,17 +149,19 @@ def canaries(text: str | None) -> set[str]:
     return set(re.findall(r"<\w+>", text or ""))
 
 
-def told(result: RedactedTurn | RedactedSlice) -> str:
+def told(result: RedactedTurn | RedactedTranscriptSlice) -> str:
     """Return everything in a result, as it would be printed and sent."""
-    return repr(result) + json.dumps(dataclasses.asdict(result), default=str)
+    return full_repr(result) + json.dumps(dataclasses.asdict(result), default=str)
 
 
-def wrongs(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> list[str]:
+def wrongs(turn: TranscriptTurn, view: View, budget: TranscriptGovernanceBudget) -> list[str]:
     """Return the errors in what `view` shows of `turn`."""
     result, want = redact_turn(turn, view, budget), expected(turn, view, budget)
     everything = canaries(told(result))
     messages = {message.id: message for message in result.messages}
-    reasons = {message.id: message_reason(turn.state, message.authority, view) for message in turn.messages}
+    reasons = {
+        message.id: message_reason(turn.state, message.authority, message.role, view) for message in turn.messages
+    }
     found = [
         *(f"leaks {canary}" for canary in sorted(everything & want.hidden)),
         *(f"lacks {canary}" for canary in sorted(want.seen - everything)),
@@ -181,7 +185,7 @@ def message_of(place: int, authority: Authority, text: str = "said") -> Transcri
     return TranscriptMessage(MessageId(f"m{place}"), role, f"{text} <m{place}> and <n{place}>", authority)
 
 
-def ref_of(place: int, visibility: RefVisibility, labelled: bool, relation: Relation) -> HostOpaqueRef:
+def ref_of(place: int, visibility: HostRefVisibility, labelled: bool, relation: Relation) -> HostOpaqueRef:
     label = f"About <l{place}>" if labelled else None
     return HostOpaqueRef(f"desk <h{place}>", f"type <t{place}>", f"<i{place}>", relation, visibility, label)
 
@@ -199,7 +203,7 @@ def any_turn(chance: random.Random, number: int = 1) -> TranscriptTurn:
     messages = [message_of(place, authority) for place, authority in enumerate(authorities)]
     if state is TranscriptState.RAW_DELETED and chance.random() < 0.3:
         messages = [replace(message, text=None) for message in messages]
-    visibilities = chance.choices(list(RefVisibility), k=chance.randint(0, 5))
+    visibilities = chance.choices(list(HostRefVisibility), k=chance.randint(0, 5))
     relations = list(Relation)
     refs = [
         ref_of(place, visibility, chance.random() < 0.7, chance.choice(relations))
@@ -208,14 +212,14 @@ def any_turn(chance: random.Random, number: int = 1) -> TranscriptTurn:
     return turn_of(state, messages, refs, number)
 
 
-def any_budget(chance: random.Random) -> TranscriptBudget:
-    return WIDE if chance.random() < 0.5 else TranscriptBudget(*(chance.randint(1, 6) for _ in fields(WIDE)))
+def any_budget(chance: random.Random) -> TranscriptGovernanceBudget:
+    return WIDE if chance.random() < 0.5 else TranscriptGovernanceBudget(*(chance.randint(1, 6) for _ in fields(WIDE)))
 
 
 def one_of_each() -> Iterator[TranscriptTurn]:
     """Return a turn in each state, with a message of every authority and references of every visibility."""
     messages = [message_of(place, authority) for place, authority in enumerate(Authority)]
-    pairs = [(visibility, labelled) for visibility in RefVisibility for labelled in (True, False)]
+    pairs = [(visibility, labelled) for visibility in HostRefVisibility for labelled in (True, False)]
     refs = [ref_of(place, *pair, Relation.RELATED) for place, pair in enumerate(pairs)]
     return (turn_of(state, messages, refs) for state in TranscriptState)
 
@@ -250,13 +254,13 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0
 @given(
     st.sampled_from(TranscriptState),
     st.lists(st.tuples(st.sampled_from(Authority), TEXTS), min_size=1, max_size=4),
-    st.lists(st.tuples(st.sampled_from(RefVisibility), st.booleans(), st.sampled_from(Relation)), max_size=4),
+    st.lists(st.tuples(st.sampled_from(HostRefVisibility), st.booleans(), st.sampled_from(Relation)), max_size=4),
     st.sampled_from(View),
 )
 def test_whatever_is_said_around_it_a_canary_stays_where_it_belongs(
     state: TranscriptState,
     said: list[tuple[Authority, str]],
-    about: list[tuple[RefVisibility, bool, Relation]],
+    about: list[tuple[HostRefVisibility, bool, Relation]],
     view: View,
 ) -> None:
     text = [re.sub("[<>]", "", words) for _, words in said]
@@ -335,7 +339,7 @@ def test_a_change_of_any_cell_is_found(
     assert all(wrong.startswith(f"{view},") for wrong in found)
 
 
-@pytest.mark.parametrize(("table", "kind"), [(AUTHORITIES, Authority), (REFERENCES, RefVisibility)])
+@pytest.mark.parametrize(("table", "kind"), [(AUTHORITIES, Authority), (REFERENCES, HostRefVisibility)])
 def test_what_the_tables_do_not_name_is_an_error_and_never_shown(
     table: Any, kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,7 +353,7 @@ def test_what_the_tables_do_not_name_is_an_error_and_never_shown(
 
 
 def test_the_tables_have_a_cell_for_everything() -> None:
-    for table, kind in ((STATES, TranscriptState), (AUTHORITIES, Authority), (REFERENCES, RefVisibility)):
+    for table, kind in ((STATES, TranscriptState), (AUTHORITIES, Authority), (REFERENCES, HostRefVisibility)):
         assert list(table) == list(kind)  # type: ignore[call-overload]
         assert all(list(row) == list(View) for row in table.values())  # type: ignore[attr-defined]
     changed = [(id(mutant.values[0]), mutant.values[1], mutant.values[2]) for mutant in MUTANTS]
@@ -361,7 +365,7 @@ def test_the_tables_have_a_cell_for_everything() -> None:
 # --- budgets only tighten ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", [part.name for part in fields(TranscriptBudget)])
+@pytest.mark.parametrize("part", [part.name for part in fields(TranscriptGovernanceBudget)])
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "9", None, MAX_BUDGET + 1])
 def test_a_budget_of_nothing_or_no_number_is_refused(part: str, wrong: Any) -> None:
     with pytest.raises(InvalidInput) as refused:
@@ -369,11 +373,11 @@ def test_a_budget_of_nothing_or_no_number_is_refused(part: str, wrong: Any) -> N
     assert refused.value.field == part
 
 
-SIZES = st.lists(st.integers(1, 9), min_size=5, max_size=5).map(lambda sizes: TranscriptBudget(*sizes))
+SIZES = st.lists(st.integers(1, 9), min_size=5, max_size=5).map(lambda sizes: TranscriptGovernanceBudget(*sizes))
 
 
 @given(SIZES, SIZES)
-def test_a_tightened_budget_is_within_both(one: TranscriptBudget, other: TranscriptBudget) -> None:
+def test_a_tightened_budget_is_within_both(one: TranscriptGovernanceBudget, other: TranscriptGovernanceBudget) -> None:
     both = one.tighten(other)
     for part in fields(both):
         name = part.name
@@ -390,8 +394,8 @@ def test_a_tighter_budget_never_shows_more(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(500):
         turn, view = any_turn(chance), chance.choice(list(View))
-        wide = TranscriptBudget(*(chance.randint(1, 8) for _ in fields(WIDE)))
-        tight = wide.tighten(TranscriptBudget(*(chance.randint(1, 8) for _ in fields(WIDE))))
+        wide = TranscriptGovernanceBudget(*(chance.randint(1, 8) for _ in fields(WIDE)))
+        tight = wide.tighten(TranscriptGovernanceBudget(*(chance.randint(1, 8) for _ in fields(WIDE))))
         more, less = redact_turn(turn, view, wide), redact_turn(turn, view, tight)
         assert pieces(less) <= pieces(more)
         assert less.profile_budget_applied or less == replace(more, profile_budget_applied=False)
@@ -401,15 +405,15 @@ def test_a_tighter_budget_never_shows_more(seed: int) -> None:
 
 
 def test_what_the_budget_cuts_is_said_and_counted() -> None:
-    refs = [ref_of(place, RefVisibility.EXPORT, place == 0, Relation.RELATED) for place in range(4)]
+    refs = [ref_of(place, HostRefVisibility.EXPORT, place == 0, Relation.RELATED) for place in range(4)]
     turn = turn_of(TranscriptState.ACTIVE, [message_of(0, Authority.USER_ASSERTED)], refs)
     shown = redact_turn(turn, View.EXPORT, replace(WIDE, host_refs_per_turn=2, redaction_items=2))
     assert [ref.index for ref in shown.host_refs] == [0, 1]
     assert shown.redactions == (
-        RedactionItem(RedactionReason.HOST_REF_LABEL, turn.id, host_ref=0),
-        RedactionItem(RedactionReason.PROFILE_BUDGET, turn.id, host_ref=2),
+        TranscriptRedactionReportItem(RedactionReason.HOST_REF_LABEL, turn.id, host_ref=0),
+        TranscriptRedactionReportItem(RedactionReason.PROFILE_BUDGET, turn.id, host_ref=2),
     )
-    assert shown.audit == ReplayAudit(1, 1, 0, 4, 2, 1)
+    assert shown.audit == TranscriptReplayAudit(1, 1, 0, 4, 2, 1)
     assert shown.profile_budget_applied
     enough = redact_turn(turn, View.EXPORT, replace(WIDE, host_refs_per_turn=4, redaction_items=1))
     assert not enough.profile_budget_applied
@@ -434,7 +438,7 @@ def test_a_slice_is_its_turns_and_keeps_to_the_budget_as_a_whole(seed: int) -> N
         alone = [redact_turn(turn, view, replace(budget, redaction_items=1_000)) for turn in turns[: budget.page_size]]
         assert [pieces(turn) for turn in found.turns] == [pieces(turn) for turn in alone]
         assert [turn.audit for turn in found.turns] == [turn.audit for turn in alone]
-        assert found.audit == sum((turn.audit for turn in alone), ReplayAudit())
+        assert found.audit == sum((turn.audit for turn in alone), TranscriptReplayAudit())
         items = [item for turn in alone for item in turn.redactions]
         assert list(found.redactions) == items[: budget.redaction_items]
         cut = len(turns) > budget.page_size or len(items) > budget.redaction_items

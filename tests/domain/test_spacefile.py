@@ -22,7 +22,7 @@ from holdfast.domain.archive_format import (
 from holdfast.domain.canonical import canonical
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust
 from holdfast.domain.scope import Scope
-from holdfast.domain.space_file import SpaceFileHeader, SpaceFileWriter, read_records, verify_space_file
+from holdfast.domain.space_file import LeftOut, SpaceFileHeader, SpaceFileWriter, read_records, verify_space_file
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import Authority, TranscriptState
 from holdfast.errors import InvalidSnapshot
@@ -103,7 +103,10 @@ def test_records_in_another_order_are_damage_even_where_the_sums_agree() -> None
     ("change", "match"),
     [
         ({"format": "beetle"}, "format"),
-        ({"version": 2}, "version"),
+        ({"version": 3}, "version"),
+        ({"left_out": 2}, "left_out"),
+        ({"left_out": {"turns": 1}}, "left_out"),
+        ({"left_out": {"turns": -1, "messages": 0}}, "left_out"),
         ({"version": True}, "version"),
         ({"space": ""}, "space"),
         ({"exported_at": "yesterday"}, "exported_at"),
@@ -114,6 +117,24 @@ def test_a_file_of_another_kind_or_version_is_refused(change: dict[str, object],
     header = canonical({**json.loads(lines()[0]), **change}) + b"\n"
     with pytest.raises(InvalidSnapshot, match=match):
         verify_space_file([header, *lines()[1:]], "home")
+
+
+@pytest.mark.parametrize("left_out", [None, LeftOut(), LeftOut(7, 12)])
+def test_a_file_without_private_material_holds_turns_only_in_the_first_version(left_out: LeftOut | None) -> None:
+    """Version 1 held the turns of the export view; later files count them instead."""
+    writer = SpaceFileWriter()
+    header = SpaceFileHeader("home", NOW, False, left_out)
+    without = [writer.header(header), writer.line(CONTENT[1]), writer.trailer()]
+    assert json.loads(without[0])["version"] == (1 if left_out is None else 2)
+    assert verify_space_file(without, "home").header == header
+    writer = SpaceFileWriter()
+    with_turn = [writer.header(header), *map(writer.line, CONTENT[:2]), writer.trailer()]
+    if left_out is None:
+        assert verify_space_file(with_turn, "home").counts["turn"] == 1
+        assert tuple(read_records(with_turn, "home")) == CONTENT[:2]
+    else:
+        with pytest.raises(InvalidSnapshot, match=r"line 2.*is a turn"):
+            verify_space_file(with_turn, "home")
 
 
 def test_a_record_that_cannot_be_stored_is_refused_by_its_line_though_the_sums_agree() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+import json
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from types import MappingProxyType
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from holdfast.domain.checks import (
     MAX_QUERY_CHARS,
     MAX_TEXT_CHARS,
+    Scalar,
     check_metadata,
     checked_flag,
     checked_real,
@@ -21,9 +23,9 @@ from holdfast.domain.checks import (
 from holdfast.domain.forgetting import ForgetPreview, ForgetTarget
 from holdfast.domain.ids import JobId, checked_id, kind_of
 from holdfast.domain.jobs import FIRST_RETRY, Job, JobKind, JobStatus, retry_delay
-from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES, Plane, Validity
+from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES, TRUST_LEVELS, Plane, Trust, Validity
 from holdfast.domain.scope import FILTER_PARTS, MAX_PART_CHARS, SCOPE_PARTS, Partition, PartitionKind, Scope
-from holdfast.domain.times import EPOCH, checked_time, from_micros, to_micros
+from holdfast.domain.times import EPOCH, checked_iso_time, checked_time, from_micros, to_micros
 from holdfast.domain.transcript import Draft
 from holdfast.errors import InvalidInput, InvalidScope, InvalidText, InvalidTimestamp
 
@@ -201,7 +203,31 @@ def test_a_zone_that_knows_no_offset_is_no_zone() -> None:
     assert checked_time(datetime(2026, 3, 1, tzinfo=Vague()), "at") == datetime(2026, 3, 1, tzinfo=UTC)
 
 
-@given(st.one_of(st.integers(), st.floats(), st.booleans(), st.none(), st.binary(), st.from_regex(r"[a-zé ]+")))
+@given(st.integers(10**8, 10**11 - 1), st.integers(0, 999))
+def test_a_number_is_seconds_or_milliseconds_by_its_size(seconds: int, millis: int) -> None:
+    moment = EPOCH + timedelta(seconds=seconds, milliseconds=millis)
+    in_seconds, in_millis = seconds + millis / 1_000, seconds * 1_000 + millis
+    assert checked_time(seconds, "at") == checked_time(str(seconds), "at") == EPOCH + timedelta(seconds=seconds)
+    assert abs(checked_time(in_seconds, "at") - moment) < timedelta(milliseconds=1)
+    assert checked_time(in_millis, "at") == checked_time(str(in_millis), "at") == moment
+    with pytest.raises(InvalidTimestamp, match="expected a datetime or an ISO 8601 text"):
+        checked_iso_time(in_millis, "at")
+
+
+@given(st.dates())
+def test_a_date_is_its_midnight_in_utc(day: date) -> None:
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    assert checked_time(day, "at") == checked_time(day.isoformat(), "at") == midnight
+    assert checked_time(f"{day:%Y%m%d}".zfill(8), "at") == midnight
+
+
+@given(
+    st.one_of(
+        st.integers(max_value=10**8 - 1), st.integers(min_value=10**14), st.floats(max_value=99_999_999),
+        st.floats(min_value=1e14), st.just(float("nan")), st.booleans(), st.none(), st.binary(),
+        st.from_regex(r"[a-zé ]+"),
+    )
+)  # fmt: skip
 def test_whatever_is_no_moment_is_refused_by_name(wrong: object) -> None:
     with pytest.raises(InvalidTimestamp) as refused:
         checked_time(wrong, "at")
@@ -229,8 +255,14 @@ def test_validity_ends_after_it_begins() -> None:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-@given(st.dictionaries(NAMES, st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0")), max_size=8))
-def test_any_texts_can_be_metadata(metadata: dict[str, str]) -> None:
+SCALARS = st.one_of(
+    st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0")),
+    st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.none(),
+)  # fmt: skip
+
+
+@given(st.dictionaries(NAMES, SCALARS, max_size=8))
+def test_any_scalars_can_be_metadata(metadata: dict[str, Scalar]) -> None:
     check_metadata(metadata)
     assert Draft("x", metadata=MappingProxyType(metadata)).metadata == metadata
 
@@ -238,11 +270,12 @@ def test_any_texts_can_be_metadata(metadata: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        None, 5, "a", ["a"], {"a": 1}, {1: "a"}, {"": "a"}, {"a": "\x00"}, {"a": "\ud800"}, {"a": "x" * 4_097},
+        None, 5, "a", ["a"], {"a": ["a"]}, {"a": float("nan")}, {"a": 2**63}, {1: "a"}, {"": "a"},
+        {"a": "\x00"}, {"a": "\ud800"}, {"a": "x" * 4_097},
         {str(number): "" for number in range(65)},
     ],
 )  # fmt: skip
-def test_metadata_is_a_few_texts_by_name(wrong: object) -> None:
+def test_metadata_is_a_few_scalars_by_name(wrong: object) -> None:
     with pytest.raises(InvalidInput, match="metadata"):
         check_metadata(wrong)
 
@@ -314,3 +347,21 @@ def test_a_job_is_stuck_when_its_lease_ran_out_while_it_ran(
     until = None if lease is None else EPOCH + lease
     job = Job(JobId("job_1"), JobKind.INDEX, Scope(), (), status, 1, 1, EPOCH, EPOCH, until, None, None, 0, 0, None)
     assert job.is_stuck(EPOCH) is stuck
+
+
+# --- trust ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(Trust), st.sampled_from(Trust))
+def test_trust_is_ordered_by_level_and_written_as_a_word(one: Trust, other: Trust) -> None:
+    levels = one.level, other.level
+    assert [one < other, one <= other, one > other, one >= other, one == other] == [
+        levels[0] < levels[1],
+        levels[0] <= levels[1],
+        levels[0] > levels[1],
+        levels[0] >= levels[1],
+        levels[0] == levels[1],
+    ]
+    assert (min(one, other).level, max(one, other).level) == (min(levels), max(levels))
+    assert TRUST_LEVELS[one.level] is one
+    assert (str(one), f"{one}", json.loads(json.dumps(one))) == (one.name.lower(),) * 3

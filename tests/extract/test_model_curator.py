@@ -14,6 +14,7 @@ import pytest
 
 from completions import chat_curator, completion, memories
 from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.memory import Plane
 from holdfast.domain.scope import Scope
 from holdfast.domain.secret import Secret
 from holdfast.domain.transcript import Message, Role
@@ -23,6 +24,7 @@ from holdfast.extract.model_curator import (
     INSTRUCTIONS,
     MAX_MEMORY_CHARS,
     MAX_PROPOSALS,
+    PROCEDURE_INSTRUCTIONS,
 )
 from holdfast.ports import CurationResult, ModelCallUsage, Proposal
 from serving import HANG, HANG_UP, answering, http, is_our_frame, whole_chain
@@ -329,3 +331,24 @@ def test_a_call_that_is_cancelled_is_not_made_again() -> None:
     with answering(HANG) as (url, asked):
         asyncio.run(cancelled(url))
         assert len(asked) <= 1
+
+
+# --- procedures -------------------------------------------------------------------------------------------------------
+
+
+def test_procedures_are_proposed_on_their_plane_and_what_does_not_fit_is_dropped() -> None:
+    good = {"title": "Deploy", "steps": ["Build  the image.", "Switch\ntraffic."], "messages": [2, 9]}
+    bad = [{**good, "steps": "all"}, {**good, "messages": [7]}, {**good, "title": ""}, {**good, "steps": [1]}, 5]
+
+    async def ask(url: str) -> CurationResult:
+        curator = chat_curator("small", base_url=f"{url}/v1", api_key=Secret(KEY), first_wait_seconds=0.001)
+        made = await curator.curate_procedures(SAID)
+        await curator.close()
+        return made
+
+    with answering(completion(json.dumps({"procedures": [good, *bad]}))) as (url, asked):
+        made = asyncio.run(ask(url))
+    (proposal,) = made.proposals
+    assert proposal == Proposal("Deploy\nBuild the image.\nSwitch traffic.", (SAID[1].id,), plane=Plane.PROCEDURAL)
+    assert (made.dropped, made.failure) == (5, None)
+    assert body_of(asked[0])["messages"][0]["content"] == PROCEDURE_INSTRUCTIONS

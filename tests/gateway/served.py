@@ -34,6 +34,11 @@ def table() -> list[APIRoute]:
     return found
 
 
+def send_target(http: httpx2.Client, method: str, target: str, **more: Any) -> httpx2.Response:
+    """Send a request with this path as it is. By itself, a client removes dot segments and empty ones."""
+    return http.request(method, "/", extensions={"target": target.encode()}, **more)
+
+
 @dataclass(frozen=True)
 class Visitor:
     """A user with its key, and the requests that it sends."""

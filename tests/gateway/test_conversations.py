@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from served import MOMENT, Gateway, Visitor
 
@@ -124,15 +127,21 @@ BAD = {
     "an empty conversation": ({"session_id": "chat:"}, "session_id"),
     "no messages": ({"messages": []}, "messages"),
     "too many": ({"messages": [{}] * 501}, "messages"),
-    "an unknown field": ({"sesion_id": "chat:one"}, "known are user_id, "),
-    "an unknown field of a message": ({"messages.0": {"text": "x"}}, "messages[0]: has an unknown field"),
+    "an unknown field": ({"sesion_id": "chat:one"}, "body: has an unknown field; did you mean session_id?"),
+    "an unknown field of a message": (
+        {"messages.0": {"text": "x"}},
+        "messages[0].text: is not a field here; did you mean content?",
+    ),
     "seconds": ({"messages.0": {"timestamp": 1_780_000_000}}, "milliseconds"),
     "microseconds": ({"messages.0": {"timestamp": 1_780_000_000_000_000}}, "messages[0].timestamp"),
     "no time": ({"messages.0": {"timestamp": 0}}, "messages[0].timestamp"),
     "a time in quotes": ({"messages.0": {"timestamp": "1780000000000"}}, "messages[0].timestamp"),
     "no text": ({"messages.0": {"content": " "}}, "messages[0]"),
     "an unknown role": ({"messages.0": {"role": "king"}}, "messages[0].role"),
-    "a list for a text": ({"messages.0": {"content": ["x"]}}, "messages[0].content"),
+    "a list for a text": (
+        {"messages.0": {"content": ["x"]}},
+        "messages[0].content: is a list of parts; send their text",
+    ),
     "an empty app": ({"app_id": ""}, "app_id"),
 }
 
@@ -188,22 +197,78 @@ def test_a_refused_body_never_comes_back_in_the_answer(gateway: Gateway, visitor
 
 
 def test_what_is_noted_of_a_message_is_kept_and_told_with_it(visitor: Visitor) -> None:
+    noted = {"team": "harbour", "crane": 2, "load": 1.0, "idle": True, "since": None}
+    noted |= {"least": -(2**63), "most": 2**63 - 1, "large": sys.float_info.max}
     message = {
         "sender_id": visitor.user_id,
         "role": "user",
         "timestamp": MOMENT,
         "content": "The crane is called Heron.",
-        "metadata": {"team": "harbour"},
+        "metadata": noted,
     }
     payload = {**visitor.signed, "session_id": "chat:one", "messages": [message]}
     added = visitor.http.post("/memories/add", json=payload)
     assert added.status_code == 200, added.text
     (record_id,) = added.json()["message_ids"]
     told = visitor.http.get(f"/memories/{record_id}", headers=visitor.headers).json()
-    assert told["metadata"] == {"team": "harbour"}
+    assert repr(sorted(told["metadata"].items())) == repr(sorted(noted.items()))
     raw = visitor.search("What is the crane called?").json()["results"][0]["raw"]
-    assert (raw["metadata"], raw["app_id"], raw["project_id"]) == ({"team": "harbour"}, "default", "default")
-    payload["messages"][0]["metadata"] = {"team": 3}
-    refused = visitor.http.post("/memories/add", json=payload)
-    assert refused.status_code == 422
-    assert "messages" in refused.text
+    assert (raw["metadata"], raw["app_id"], raw["project_id"]) == (noted, "default", "default")
+    for wrong in (["harbour"], 2**63, -(2**63) - 1):
+        payload["messages"][0]["metadata"] = {"team": wrong}
+        refused = visitor.http.post("/memories/add", json=payload)
+        assert refused.status_code == 422
+        assert "metadata" in refused.text
+
+
+SHORT = {
+    "a text": "I moved to Lisbon",
+    "a message": {"content": "I moved to Lisbon"},
+    "texts": ["I moved to Lisbon"],
+    "messages of models": [{"role": "user", "content": "I moved to Lisbon"}],
+}
+
+
+@pytest.mark.parametrize("case", SHORT)
+def test_a_message_needs_only_its_text_and_a_search_only_its_query(visitor: Visitor, case: str) -> None:
+    before = datetime.now(UTC)
+    added = visitor.http.post("/memories/add", json={"messages": SHORT[case]}, headers=visitor.headers)
+    assert (added.status_code, added.json()["session_id"]) == (200, "chat:default"), added.text
+    for route in ("search", "recall"):
+        found = visitor.http.post(f"/memories/{route}", json={"query": "Lisbon"}, headers=visitor.headers).json()
+        (hit,) = found["results"]
+        assert (hit["text"], hit["session_id"]) == ("I moved to Lisbon", "chat:default")
+        assert (hit["raw"]["sender_id"], hit["raw"]["role"]) == (visitor.user_id, "user")
+        said = datetime.fromtimestamp(hit["raw"]["timestamp"] / 1_000, UTC)
+        assert before - timedelta(seconds=1) < said < datetime.now(UTC) + timedelta(seconds=1)
+    flushed = visitor.http.post("/memories/flush", json={}, headers=visitor.headers).json()
+    assert flushed == {"session_id": "chat:default", "status": "extracted", "message_count": 1}
+
+
+def test_a_conversation_narrows_a_search_to_it_and_to_documents(visitor: Visitor) -> None:
+    visitor.add("The lantern hangs in the first chat.")
+    visitor.add("The lantern hangs in the second chat.", session="chat:two")
+    asked = {"query": "lantern", "conversation_id": "two"}
+    found = visitor.http.post("/memories/search", json=asked, headers=visitor.headers).json()["results"]
+    assert [each["text"] for each in found] == ["The lantern hangs in the second chat."]
+
+
+def test_fields_without_effect_are_named(visitor: Visitor) -> None:
+    flags = {"enable_llm_rerank": True, "include_profile": False}
+    for route in ("search", "recall"):
+        told = visitor.http.post(f"/memories/{route}", json={"query": "x", **flags}, headers=visitor.headers).json()
+        assert told["ignored"] == ["enable_llm_rerank", "include_profile"]
+        told = visitor.http.post(f"/memories/{route}", json={"query": "x"}, headers=visitor.headers).json()
+        assert "ignored" not in told
+    asked = {"messages": "A pear.", "defer_extraction": False}
+    assert visitor.http.post("/memories/add", json=asked, headers=visitor.headers).json()["ignored"] == [
+        "defer_extraction"
+    ]
+
+
+def test_the_operator_learns_whose_key_a_route_needs(gateway: Gateway) -> None:
+    for route, body in (("add", {"messages": "I moved to Lisbon"}), ("search", {"query": "Lisbon"})):
+        told = gateway.http.post(f"/memories/{route}", json=body, headers=gateway.operator)
+        assert (told.status_code, told.json()["code"]) == (401, "unauthenticated")
+        assert "needs a user's key" in told.json()["detail"]
+        assert "POST /users" in told.json()["detail"]

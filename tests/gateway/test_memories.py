@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from urllib.parse import quote
 
 import pytest
-from served import MOMENT, Gateway, Visitor
+from served import MOMENT, Gateway, Visitor, send_target
 
 
 def only_id(visitor: Visitor, text: str) -> str:
@@ -198,9 +199,10 @@ def test_every_write_can_be_retried_under_its_key(visitor: Visitor) -> None:
     assert deleted.json()["operation_id"] == once_more.json()["operation_id"]
 
 
-@pytest.mark.parametrize("record_id", ["mem_nowhere", "x", "..", "%2e%2e", "a b", "'; DROP TABLE records; --"])
+@pytest.mark.parametrize("record_id", ["mem_nowhere", "x", "%2e%2e", "a b", "'; DROP TABLE records; --"])
 def test_an_id_of_nothing_is_not_found(visitor: Visitor, record_id: str) -> None:
+    target = f"/memories/{quote(record_id, safe='%')}"
     for method in ("GET", "DELETE"):
-        answer = visitor.http.request(method, f"/memories/{record_id}", headers=visitor.headers)
+        answer = send_target(visitor.http, method, target, headers=visitor.headers)
         assert answer.status_code in (404, 422), answer.text
         assert answer.headers["content-type"] == "application/problem+json"

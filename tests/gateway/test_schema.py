@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -52,7 +53,8 @@ def test_the_document_names_every_route() -> None:
     """Tests that go through the document, such as those of authority, leave none out."""
     named = {(method.upper(), path) for path, found in document()["paths"].items() for method in found}
     table = {(method, route.path.replace(":path", "")) for route in app().state.table for method in route.methods}
-    assert named == table
+    assert table - named == {("GET", "/"), ("GET", "/docs")}, "pages for people"
+    assert named <= table
     paths = {path for found in app().routes if (path := getattr(found, "path", None)) is not None}
     assert paths - {path for _, path in table} <= {"/openapi.json"}
 
@@ -63,6 +65,15 @@ def test_the_document_is_the_golden_file() -> None:
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(written, "utf-8")
     assert written == GOLDEN.read_text("utf-8"), "HOLDFAST_REFRESH_GOLDEN=1 writes it anew"
+
+
+def test_operation_ids_make_names_of_methods() -> None:
+    """Generated clients name their methods after them: `searchMemories`, not `search_memories_search_post`."""
+    ids = [operation["operationId"] for found in document()["paths"].values() for operation in found.values()]
+    assert len(set(ids)) == len(ids)
+    for each in ids:
+        assert re.fullmatch(r"(?=.{6,36}$)[a-z]+([A-Z][a-z0-9]*)+", each), each
+    assert {"searchMemories", "addMemories", "recallMemories", "getMemory", "listMemories", "createUser"} <= set(ids)
 
 
 def test_the_document_is_openapi_3_1() -> None:

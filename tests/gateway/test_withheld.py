@@ -16,6 +16,7 @@ from holdfast.sdk import (
     MemoryTranscriptLifecycleRequest,
     MemoryTranscriptReplayRequest,
 )
+from holdfast.testing.full_repr import full_repr
 from postgres import ON_POSTGRES
 
 PREFIXES = ("/api/v1/memory", "/api/v2/memory")
@@ -90,4 +91,4 @@ def test_what_is_withheld_is_in_no_answer_of_a_gateway(place: str, transition: s
             visitor.add("The parrot talks.")
             assert visitor.texts("parrot") == ["The parrot talks."]
             view = MemoryTranscriptReplayRequest("raw_owner_only", MemoryScope(conversation_id="one"))
-            assert "canary" not in repr(runtime.replay_transcript(view)).casefold()
+            assert "canary" not in full_repr(runtime.replay_transcript(view)).casefold()

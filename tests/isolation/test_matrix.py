@@ -23,6 +23,7 @@ from holdfast.domain.access import OF_THE_CONTROL_PLANE, OF_THE_RUNTIME, Action
 from holdfast.domain.memory import Plane
 from holdfast.domain.results import Browsed
 from holdfast.errors import AccessDenied, NotFound
+from holdfast.testing.full_repr import full_repr
 from probes import audit_trail
 
 SPACES = ("north", "south")
@@ -178,8 +179,10 @@ def shown(value: object) -> str:
     """Everything that a caller can read in a response or an error, with cursors decoded."""
     if isinstance(value, BaseException):
         causes = [value.__cause__, value.__context__]
-        return " ".join([str(value), repr(value), repr(value.args), *(shown(cause) for cause in causes if cause)])
-    text = repr(value)
+        return " ".join(
+            [str(value), full_repr(value), full_repr(value.args), *(shown(cause) for cause in causes if cause)]
+        )
+    text = full_repr(value)
     cursor = getattr(value, "next_cursor", None)
     if cursor:
         text += base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
@@ -212,6 +215,7 @@ CASES: dict[str, Case] = {
     "history": lambda memory, where, record: memory.history(record, **where),
     "stats": lambda memory, where, _: memory.stats(**where),
     "jobs": lambda memory, where, _: memory.jobs(**where),
+    "events": lambda memory, where, _: memory.events(**where),
     "forget_preview": lambda memory, where, record: memory.forget_preview(record, **where),
     "verify": lambda memory, where, _: memory.verify(),
     "drain": lambda memory, where, _: memory.drain(),
@@ -248,7 +252,7 @@ TAKES_AN_ID = (
     "delete_resource",
 )
 STOREWIDE = ("verify", "drain", "rebuild")
-SPACEWIDE = ("create_user", "rotate_user", "revoke_user", "users")
+SPACEWIDE = ("create_user", "rotate_user", "revoke_user", "users", "events")
 # Actions whose names differ from their methods' names.
 NAMED = {
     "drain": "work",
@@ -367,7 +371,7 @@ def test_a_foreign_id_and_an_unknown_id_cannot_be_told_apart(
         answer = await outcome(CASES[verb](memory, where, record))
         assert isinstance(answer, HoldfastError), (verb, where, record)
         assert not canaries_in(answer)
-        return type(answer), str(answer).replace(record, "<id>")
+        return type(answer), full_repr(answer).replace(record, "<id>")
 
     async def matrix() -> None:
         before = await world.everything()
@@ -416,7 +420,7 @@ def test_only_operators_look_after_the_whole_store(runner: asyncio.Runner, world
 
 @pytest.mark.parametrize("who", ACTORS)
 @pytest.mark.parametrize("verb", SPACEWIDE)
-def test_only_an_operator_of_the_space_looks_after_its_users(
+def test_only_an_operator_of_the_space_looks_after_its_users_and_log(
     runner: asyncio.Runner, world: World, who: str, verb: str
 ) -> None:
     actor = ACTORS[who]
@@ -425,7 +429,7 @@ def test_only_an_operator_of_the_space_looks_after_its_users(
         if actor.kind is ActorKind.OPERATOR and actor.space in (None, space):
             assert not isinstance(answer, AccessDenied), space
             users = getattr(answer, "items", [getattr(answer, "user", answer)])
-            assert {getattr(user, "space", space) for user in users} <= {space}
+            assert {getattr(getattr(user, "scope", user), "space", space) for user in users} <= {space}
         else:
             assert isinstance(answer, AccessDenied), space
 

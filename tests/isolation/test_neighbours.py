@@ -12,6 +12,7 @@ import holdfast
 from holdfast import Actor, ActorKind, AsyncMemory, Memory
 from holdfast.errors import AccessDenied, DuplicateId, InvalidInput, NotFound
 from holdfast.search.embedders.static import StaticEmbedder
+from holdfast.testing.full_repr import full_repr
 from probes import trail_of
 
 ANA = Actor(ActorKind.USER, "ana")
@@ -272,9 +273,9 @@ def test_a_shared_memory_does_not_carry_along_what_a_subject_said(memory: Memory
         bob.history(shared.id, subject="bob"),
         bob.list(subject="bob"),
     ]
-    assert shared.id in repr(seen_by_bob[1])
-    assert "quokka" not in repr(seen_by_bob)
-    assert said not in repr(seen_by_bob)
+    assert shared.id in full_repr(seen_by_bob[1])
+    assert "quokka" not in full_repr(seen_by_bob)
+    assert said not in full_repr(seen_by_bob)
     assert ana.get(shared.id, subject="ana").evidence[0].text == "Ana whispered: quokka."
 
 

@@ -13,6 +13,7 @@ from holdfast import Actor, ActorKind, Issued, Memory
 from holdfast.domain.access import ActorRole
 from holdfast.domain.users import KEY_PREFIXES, ROLES, key_digest
 from holdfast.errors import AccessDenied, HoldfastError, InvalidInput, NotFound, UserExists
+from holdfast.testing.full_repr import full_repr
 from probes import engine_of, trail_of
 
 KINDS = tuple(ROLES)
@@ -208,7 +209,7 @@ def test_no_key_is_in_any_representation_or_in_the_bytes_of_the_store(tmp_path: 
             with pytest.raises(UserExists) as refused:
                 memory.create_user("sam", kind=kind, presented_key=keys[-2])
             assert not any(key in repr(refused.value) for key in keys)
-        trail = repr(trail_of(memory))
+        trail = full_repr(trail_of(memory))
     for key in keys:
         assert key not in trail
         for file in tmp_path.iterdir():

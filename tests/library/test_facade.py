@@ -93,7 +93,7 @@ def test_closing_twice_is_closing_once(tmp_path: Path, location: str) -> None:
 CALLS = {
     "add": ("One.",), "flush": (), "search": ("one",), "explain": ("one",), "recall": ("one",), "get": ("mem_1",),
     "list": (), "browse": (), "history": ("mem_1",), "remember": ("One.",), "correct": ("mem_1", "Two."),
-    "revert": ("mem_1", 1), "forget": ("mem_1",), "forget_preview": ("mem_1",), "jobs": (), "stats": (),
+    "revert": ("mem_1", 1), "forget": ("mem_1",), "forget_preview": ("mem_1",), "jobs": (), "events": (), "stats": (),
     "verify": (), "rebuild": (),
     "drain": (), "create_user": ("ana",), "rotate_user": ("ana",), "revoke_user": ("ana",), "users": (),
     "add_resource": ("One.",), "resources": (), "resource": ("r_1",), "delete_resource": ("r_1",),

@@ -10,6 +10,7 @@ import holdfast
 from holdfast import Memory
 from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdated, RevisionConflict
 from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.testing.full_repr import full_repr
 from probes import SteppingClock, jobs_of, trail_of
 
 
@@ -67,8 +68,8 @@ def test_nothing_of_it_is_found_any_more(memory: Memory, known: dict[str, str]) 
             with pytest.raises(NotFound):
                 look(gone)
     shown = [memory.search("I moved to Lisbon"), memory.recall("I moved to Lisbon"), memory.list(), memory.stats()]
-    assert "I moved" not in repr(shown)
-    assert known["first"] not in repr(shown)
+    assert "I moved" not in full_repr(shown)
+    assert known["first"] not in full_repr(shown)
 
 
 def test_as_of_does_not_bring_it_back(timed: Memory, clock: SteppingClock) -> None:

@@ -15,6 +15,11 @@ from holdfast.domain.scope import Scope
 from holdfast.errors import NotFound, RevisionConflict
 from probes import SteppingClock, jobs_of
 
+NOTED = {
+    "mood": "calm", "empty": "", "blank": "  ", "count": 3, "large": 2**63 - 1, "share": 1.0, "tiny": 5e-324,
+    "yes": True, "no": False, "nothing": None,
+}  # fmt: skip
+
 
 def test_what_was_added_is_found_by_its_words_on_return(memory: Memory) -> None:
     added = memory.add("The heron stood in the reeds.", subject="ana")
@@ -50,7 +55,7 @@ def test_a_message_keeps_all_that_it_was_given(memory: Memory) -> None:
             "role": "assistant",
             "timestamp": "2026-03-01T10:00:00+02:00",
             "id": "their-1",
-            "metadata": {"mood": "calm", "empty": "", "blank": "  "},
+            "metadata": NOTED,
         },
         subject="ana", app="mail", project="p", channel="ch", run="r", issue="i", namespace="n", agent="bot",
         conversation="talk", source="import:crm",
@@ -59,7 +64,9 @@ def test_a_message_keeps_all_that_it_was_given(memory: Memory) -> None:
     assert found.text == "  Spaces, \n lines and 🦆 stay.  "
     assert (found.sender, found.role, found.external_id, found.source) == ("Zoë", "assistant", "their-1", "import:crm")
     assert found.said_at == datetime(2026, 3, 1, 8, tzinfo=UTC)
-    assert found.metadata == {"mood": "calm", "empty": "", "blank": "  "}
+    assert repr(found.metadata) == repr(memory.search("lines")[0].metadata) == repr(NOTED)
+    about = memory.remember("Ana is calm.", subject="ana", metadata=NOTED)
+    assert repr(about.metadata) == repr(memory.get(about.id).metadata) == repr(NOTED)
     assert found.scope == Scope(
         subject="ana", app="mail", project="p", channel="ch", run="r", issue="i", namespace="n", agent="bot",
         conversation="talk",

@@ -13,7 +13,7 @@ from canaries import Canaries, assert_gone
 
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
-from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation, TranscriptState
+from holdfast.domain.transcript_turns import HostOpaqueRef, HostRefVisibility, Relation, TranscriptState
 from holdfast.ports import NewTurn
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing.store_suite.scribe import ANA, EMBEDDER, EVERYTHING, Scribe, add, put, read_grant, write_grant
@@ -37,7 +37,7 @@ class Teller:
             messages.append(
                 self.scribe.message(text, sender=sender, external_id=name, metadata={value[:8]: value}, vectors=())
             )
-        ref = HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, RefVisibility.HOST_UI, held[0])
+        ref = HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, HostRefVisibility.HOST_UI, held[0])
         self.said.append(held)
         return replace(self.scribe.turn(ANA, *messages), external_id=f"turn {number}", host_refs=[ref])
 

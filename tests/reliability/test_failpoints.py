@@ -21,7 +21,12 @@ PASSAGES = {"migration": (1,)}
 USUAL_PASSAGES = (1, 2, 5)
 
 # Rare work that the usual writers never do: its own tests kill it and must name its points.
-ELSEWHERE = {"copy.chunk": "tests/stores/test_copying.py", "outside": "tests/control/test_unknown.py"}
+ELSEWHERE = {
+    "backup.publish": "tests/reliability/test_backup_kills.py",
+    "copy.chunk": "tests/stores/test_copying.py",
+    "outside": "tests/control/test_unknown.py",
+    "restore.swap": "tests/reliability/test_backup_kills.py",
+}
 USUAL = [point for point in POINTS if point.rpartition(".")[0] not in ELSEWHERE]
 ROOT = Path(__file__).parents[2]
 

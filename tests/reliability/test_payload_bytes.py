@@ -18,7 +18,7 @@ from holdfast.domain.ids import DeliveryId
 from holdfast.domain.scope import Scope
 from holdfast.stores.sqlite import SqliteStore
 from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
-from holdfast.testing.store_suite.scribe import EVERYTHING, Scribe, add
+from holdfast.testing.store_suite.scribe import EVERYTHING, Scribe, add, event_id
 
 GRANT = management_grant()
 
@@ -77,7 +77,7 @@ class Carried:
         subject = self._live[self._chance.choice(sorted(self._live))][0]
         grant = authorize(LOCAL_OPERATOR, Action.FORGET, Scope(subject=subject))
         target, at = ForgetTarget(subject=subject), self._scribe.now()
-        await self._store.write(grant, lambda t: t.records.forget(t.records.plan_forget(target), at))
+        await self._store.write(grant, lambda t: t.records.forget(t.records.plan_forget(target), at, event_id))
         for delivery_id, (of, values) in list(self._live.items()):
             if of == subject:
                 del self._live[delivery_id]

@@ -19,6 +19,7 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, HoldfastError
 from holdfast.ports import Purpose
 from holdfast.search.embedders.fake import FakeEmbedder
+from holdfast.testing.full_repr import full_repr
 from probes import SteppingClock, trail_of
 
 SOURCE = Path(holdfast.__file__).parent
@@ -71,6 +72,7 @@ SUCCESSES: dict[Action, tuple[Callable[[Known], Any], int]] = {
     Action.FORGET: (lambda it: it.memory.forget(it.spare), 1),
     Action.STATS: (lambda it: it.memory.stats(), 0),
     Action.JOBS: (lambda it: it.memory.jobs(status="failed"), 0),
+    Action.EVENTS: (lambda it: it.memory.events(limit=1), 1),
     Action.REBUILD: (lambda it: it.memory.rebuild(), 6),
     Action.VERIFY: (lambda it: it.memory.verify(), 0),
     Action.WORK: (lambda it: it.memory.drain(), 0),
@@ -214,7 +216,7 @@ def test_a_row_says_who_did_what_where_and_when(tmp_path: Path, clock: SteppingC
 def test_no_row_holds_a_text(known: Known) -> None:
     for call, _ in SUCCESSES.values():
         call(known)
-    held = repr(trail_of(known.memory))
+    held = full_repr(trail_of(known.memory))
     assert not [word for word in ("cat", "grey", "black", "forgotten.", "Three") if word in held]
 
 

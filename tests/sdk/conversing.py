@@ -12,7 +12,7 @@ from holdfast import AsyncMemory
 from holdfast.app import Engine, open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, Actor, storewide_grant
 from holdfast.domain.capabilities import Circumstances, catalogue
-from holdfast.domain.events import Event
+from holdfast.domain.events import Event, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.operations import Operation
@@ -29,7 +29,7 @@ from holdfast.domain.runtime_api.transcripts import (
     TranscriptTurnInput,
     TurnMessage,
 )
-from holdfast.domain.transcript_turns import HostOpaqueRef, RefVisibility, Relation, View
+from holdfast.domain.transcript_turns import HostOpaqueRef, HostRefVisibility, Relation, View
 from holdfast.ports import Curator
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.settings import Settings
@@ -38,7 +38,7 @@ from probes import audit_trail
 T = TypeVar("T")
 ANA = MemoryIdentity(subject_id="ana")
 CHAT = MemoryScope(conversation_id="c1")
-REF = HostOpaqueRef("crm", "ticket", "T-1", Relation.ORIGIN, RefVisibility.HOST_UI, "Ana's complaint")
+REF = HostOpaqueRef("crm", "ticket", "T-1", Relation.ORIGIN, HostRefVisibility.HOST_UI, "Ana's complaint")
 
 
 class Talk:
@@ -123,8 +123,9 @@ class Talk:
         return self.run(audit_trail(self.memory))
 
     def events(self) -> Sequence[Event]:
-        store = self.engine._core.store
-        return self.run(store.read(storewide_grant(), lambda reader: reader.events.page(1_000)))
+        """Return the events of requests; those of the turns themselves are left out."""
+        store, kinds = self.engine._core.store, frozenset(EventKind) - {EventKind.WRITE}
+        return self.run(store.read(storewide_grant(), lambda reader: reader.events.page(1_000, kinds)))
 
 
 def messages_of(given: Sequence[str | TurnMessage]) -> tuple[TurnMessage, ...]:

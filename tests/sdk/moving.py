@@ -23,7 +23,7 @@ from holdfast.domain.transcript_turns import (
     Authority,
     DeliveryStatus,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptState,
 )
@@ -122,7 +122,7 @@ async def commit(
     return tuple(message.id for message in messages)
 
 
-def ref(visibility: RefVisibility, label: str) -> HostOpaqueRef:
+def ref(visibility: HostRefVisibility, label: str) -> HostOpaqueRef:
     return HostOpaqueRef("crm", "ticket", f"{label}-{visibility}", Relation.RELATED, visibility, label)
 
 
@@ -143,7 +143,12 @@ async def furnish(engine: Engine) -> None:
     await memory.add("open: ñandú 你好 \u2028 done", subject="bob", conversation="plain")
     await memory.add("open: for everybody", conversation="hall")
     await memory.add("open: the agent's own", agent="helper", conversation="diary")
-    tea = await memory.remember("open: Ana likes tea.", subject="ana", evidence=[first], metadata={"k": "v"})
+    tea = await memory.remember(
+        "open: Ana likes tea.",
+        subject="ana",
+        evidence=[first],
+        metadata={"k": "v", "n": 3, "r": 1.5, "yes": True, "none": None},
+    )
     await memory.correct(tea.id, "open: Ana likes green tea.", subject="ana", reason="she said so")
     await memory.correct(second, "open: Noted, thanks.", subject="ana")
     await memory.remember(
@@ -159,7 +164,9 @@ async def furnish(engine: Engine) -> None:
 async def furnish_transcripts(engine: Engine) -> None:
     thread = Scope(space=SPACE, subject="ana", channel="chat", conversation="governed")
     private = [Said(f"secret: {authority}", authority) for authority in PRIVATE]
-    refs = [ref(visibility, OPEN if visibility is RefVisibility.EXPORT else SECRET) for visibility in RefVisibility]
+    refs = [
+        ref(visibility, OPEN if visibility is HostRefVisibility.EXPORT else SECRET) for visibility in HostRefVisibility
+    ]
     await commit(
         engine,
         thread,

@@ -49,11 +49,19 @@ from holdfast.sdk import (
     MemoryTranscriptReplayRequest,
     MemoryWriteCandidate,
     MemoryWriteRequest,
+    RuntimeSkillDeleteRequest,
+    RuntimeSkillDetailRequest,
+    RuntimeSkillEditRequest,
+    RuntimeSkillListRequest,
+    RuntimeSkillSetEnabledRequest,
+    RuntimeSkillWrite,
     TranscriptTurnInput,
     TurnMessage,
 )
+from holdfast.testing.full_repr import full_repr
 from probes import audit_trail
 
+SKILL = "runtime_skill__fly"
 CHAT = MemoryScope("web", conversation_id="trip")
 
 
@@ -74,6 +82,9 @@ class Known:
         self.runtime = runtime
         self.committed = runtime.commit_transcript(turn("I fly to Porto on 3 May."))
         runtime.write(MemoryWriteRequest.candidates(self.candidate("c-1", "Ana flies to Porto on 3 May.")))
+        flying = RuntimeSkillWrite("Book the flight, then the hotel.", title="Fly")
+        packing = RuntimeSkillWrite("Pack light shirts and a rain coat.", title="Pack")
+        runtime.write(MemoryWriteRequest.procedural(flying, packing))
         self.space = runtime.export_space().content
         self.snapshot = runtime.export(MemoryExportRequest(scope=CHAT)).snapshot
 
@@ -127,6 +138,13 @@ OPERATIONS: dict[Action, Callable[[Known], Any]] = {
     Action.EXPORT_TRANSCRIPT: lambda it: it.runtime.export_transcript(MemoryTranscriptExportRequest(CHAT)),
     Action.EXPORT_SPACE: lambda it: it.runtime.export_space(),
     Action.IMPORT_SPACE: lambda it: it.runtime.import_space(MemorySpaceImportRequest(content=it.space)),
+    Action.LIST_SKILLS: lambda it: it.runtime.list_runtime_skills(RuntimeSkillListRequest()),
+    Action.GET_SKILL: lambda it: it.runtime.get_runtime_skill(RuntimeSkillDetailRequest(SKILL)),
+    Action.EDIT_SKILL: lambda it: it.runtime.edit_runtime_skill(RuntimeSkillEditRequest(SKILL, summary="Book early.")),
+    Action.SET_SKILL_ENABLED: lambda it: it.runtime.set_runtime_skill_enabled(
+        RuntimeSkillSetEnabledRequest(SKILL, enabled=False)
+    ),
+    Action.DELETE_SKILL: lambda it: it.runtime.delete_runtime_skill(RuntimeSkillDeleteRequest("runtime_skill__pack")),
     Action.CLOSE: lambda it: it.runtime.close(MemoryCloseRequest("done")),
 }
 
@@ -143,7 +161,7 @@ TAKES_A_REQUEST = sorted(
 
 
 @pytest.mark.parametrize("operation", TAKES_A_REQUEST)
-@pytest.mark.parametrize("wrong", [{}, "ana", 7], ids=repr)
+@pytest.mark.parametrize("wrong", [{}, b"ana", 7], ids=repr)
 def test_what_is_no_request_is_refused_by_name(known: Known, operation: str, wrong: object) -> None:
     refused, rows = rows_of(known.runtime, lambda: getattr(known.runtime, operation)(wrong))
     assert isinstance(refused, InvalidInput)
@@ -360,15 +378,16 @@ def test_no_operation_shows_what_belongs_to_somebody_else(location: str, who: st
                 MemoryWriteCandidate("c-1", "user_asserted", f"It is in {CANARY}.", evidence_refs=said.message_ids[:1])
             )
         )
+        owner.write(MemoryWriteRequest.procedural(RuntimeSkillWrite(f"Take the boat to {CANARY}.", title="Fly")))
     acting = Actor(ActorKind.OPERATOR, "clerk", space=OTHERS[who].get("space", "default"))
     with builder(location, **OTHERS[who]).actor(acting).open() as runtime:
         other = Known(runtime)
         for action in sorted(set(OPERATIONS) - {Action.CLOSE, Action.EXPORT_SPACE}):
             answer = OPERATIONS[action](other)
-            assert CANARY not in repr(dataclasses.asdict(answer)), action
+            assert CANARY not in full_repr(dataclasses.asdict(answer)), action
         answer = runtime.export_space()
         # An operator exports the whole space of its own, and nothing of another space.
-        assert (CANARY in repr(answer)) is (who != "another space")
+        assert (CANARY in full_repr(answer)) is (who != "another space")
     with builder(location).open() as owner:
         shown = owner.replay_transcript(MemoryTranscriptReplayRequest("raw_owner_only", CHAT))
         assert [len(turn.messages) for turn in shown.slice.turns] == [2]
@@ -392,7 +411,7 @@ def test_what_is_masked_is_gone_from_every_operation(known: Known) -> None:
     known.runtime.commit_transcript(turn(f"I hid it in {CANARY}.", "t-5"))
     known.runtime.request_transcript_lifecycle(MemoryTranscriptLifecycleRequest("mask", "asked for", CHAT))
     for action in sorted(set(OPERATIONS) - {Action.CLOSE}):
-        assert CANARY not in repr(dataclasses.asdict(OPERATIONS[action](known))), action
+        assert CANARY not in full_repr(dataclasses.asdict(OPERATIONS[action](known))), action
 
 
 def test_statuses_and_states_have_the_same_names() -> None:
@@ -435,11 +454,11 @@ def test_a_private_message_is_read_by_its_owner_alone_by_whatever_way(location: 
             ]
         for call in calls:
             try:
-                shown = repr(call())
+                shown = full_repr(call())
             except NotFound as error:
                 shown = str(error)
             assert (CANARY in shown) is sees
-        assert CANARY not in repr(memory.search(CANARY, **where))
+        assert CANARY not in full_repr(memory.search(CANARY, **where))
 
 
 PRIVATE = ["private", "soul_candidate"]
@@ -452,7 +471,7 @@ def test_a_model_is_told_the_correction_and_people_what_was_said(location: str) 
         memory.correct(said.message_ids[0], "I fly to Porto.", subject="ana")
     with builder(location).open() as runtime:
         asked = MemoryProjectionRequest("Where do I fly?", scope=CHAT)
-        assert CANARY not in repr(runtime.project(asked))
+        assert CANARY not in full_repr(runtime.project(asked))
         assert "I fly to Porto." in runtime.project(asked).system_memory_block
         shown = runtime.replay_transcript(MemoryTranscriptReplayRequest("host_ui", CHAT)).slice
         assert shown.turns[0].messages[0].text == f"I fly to {CANARY}."

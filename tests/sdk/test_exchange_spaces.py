@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from moving import SECRET, SPACE, Said, commit, facts, furnish, rows, running, runtime
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
+from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import Disposition, ModeInput
-from holdfast.domain.runtime_api.exchange import MemorySpaceExportRequest, MemorySpaceImportRequest
+from holdfast.domain.runtime_api.exchange import (
+    MemoryExportRequest,
+    MemoryImportRequest,
+    MemorySpaceExportRequest,
+    MemorySpaceImportRequest,
+)
 from holdfast.domain.scope import Scope
+from holdfast.domain.space_file import LeftOut
 from holdfast.errors import AccessDenied, CapabilityUnavailable, InvalidInput, InvalidSnapshot
 from holdfast.library import AsyncMemory
 
@@ -66,19 +74,54 @@ def test_a_space_moves_to_another_engine_and_back_and_stays_the_same(
 def test_nothing_private_is_in_an_export_that_did_not_ask_for_it(furnished: dict[bool, bytes]) -> None:
     public, private = furnished[False].decode(), furnished[True].decode()
     assert SECRET in private
-    for word in (SECRET, "masked:", "deleted:", '"type":"alias"', '"evidence"'):
+    for word in (SECRET, "masked:", "deleted:", '"type":"alias"', '"type":"turn"', '"evidence"', "asserted", "Lisbon"):
         assert word not in public, word
     for gone in ("masked:", "deleted:"):
         assert gone not in private
-    assert public.count('"open: ') < private.count('"open: ') + private.count('"secret: ')
-    for kept in (
-        "open: asserted",
-        "open: archived",
-        "open: Ana likes green tea.",
-        "open: Noted, thanks.",
-        "open-guide",
-    ):
+    for kept in ("open: Ana likes green tea.", "open: Noted, thanks.", "open-guide"):
         assert kept in public
+        assert kept in private
+    for said in ("open: asserted", "open: archived", "open: I moved to Lisbon."):
+        assert said in private
+
+
+def test_an_export_without_transcripts_is_not_taken_for_a_backup(location: str) -> None:
+    """The report, the file and its import say how many turns are left out."""
+
+    async def scene() -> None:
+        async with running(location) as engine:
+            await furnish(engine)
+            whole = await runtime(engine).export_space(MemorySpaceExportRequest(include_private=True))
+            report = await runtime(engine).export_space()
+            said = LeftOut(whole.counts.turns, whole.counts.messages)
+            assert (whole.left_out, report.left_out) == (LeftOut(), said)
+            assert (report.counts.turns, report.counts.messages) == (0, 0)
+            assert report.lifecycle_report.result_summary.endswith(f"; {said.turns} turns left out")
+            assert report.content is not None
+            assert json.loads(report.content.splitlines()[0])["left_out"] == asdict(said)
+            came = await runtime(engine, space="copy").import_space(MemorySpaceImportRequest(content=report.content))
+            assert (came.left_out, came.taken.turns) == (said, 0)
+            assert f"leaves {said.turns} turns out" in came.lifecycle_report.result_summary
+
+    asyncio.run(scene())
+
+
+def test_the_summary_of_a_conversation_goes_only_with_its_transcript(location: str) -> None:
+    """A bootstrap stores the last messages word for word, as an episode."""
+
+    async def scene() -> None:
+        async with running(location) as engine:
+            await furnish(engine)
+            ana = runtime(engine, subject="ana")
+            chat = MemoryScope("chat", conversation_id="governed")
+            snapshot = await ana.export(MemoryExportRequest(scope=chat, mode="bootstrap"))
+            assert snapshot.document is not None
+            there = runtime(engine, subject="ana", space="there")
+            assert (await there.import_(MemoryImportRequest(snapshot.document, mode="bootstrap"))).taken.memories
+            assert b"open: asserted" in await exported(engine, space="there")
+            assert b"open: asserted" not in await exported(engine, private=False, space="there")
+
+    asyncio.run(scene())
 
 
 def test_what_arrives_is_found_and_rests_on_what_it_rested_on(furnished: dict[bool, bytes], location: str) -> None:
@@ -161,7 +204,7 @@ def test_what_was_forgotten_here_is_not_brought_back(furnished: dict[bool, bytes
         (lambda whole: whole[:-10], "line"),
         (lambda whole: b"".join(whole.splitlines(keepends=True)[:-1]), "file"),
         (lambda whole: whole.replace(b"green tea", b"black tea"), "content_fingerprint"),
-        (lambda whole: whole.replace(b'"version":1', b'"version":9'), "version"),
+        (lambda whole: whole.replace(b'"version":2', b'"version":9'), "version"),
         (lambda whole: whole.replace(b"holdfast_space", b"somebody_else_"), "format"),
         (lambda whole: b"", "file"),
         (lambda whole: b"\x00" * 1_000, "line"),
@@ -246,7 +289,7 @@ def test_a_report_holds_no_more_than_the_profile_lets_a_snapshot_be(location: st
                 await commit(engine, thread, f"t{number}", [Said("open: " + "word " * 10_000)])
             little = runtime(engine, profile="esp-embedded-sdk")
             with pytest.raises(InvalidInput, match="path"):
-                await little.export_space()
+                await little.export_space(MemorySpaceExportRequest(include_private=True))
             content = await exported(engine)
             with pytest.raises(InvalidSnapshot, match="content"):
                 await little.import_space(MemorySpaceImportRequest(content=content))

@@ -41,6 +41,7 @@ from holdfast.errors import (
     InvalidScope,
     InvalidText,
 )
+from holdfast.testing.full_repr import full_repr
 from postgres import ON_POSTGRES
 from probes import SteppingClock
 
@@ -121,7 +122,7 @@ def test_recall_tells_procedures_from_the_rest_and_names_evidence_without_quotin
     report = recall(world)
     assert [hit.id for hit in report.procedural_hits] == [how]
     assert [(hit.id, hit.evidence_ids) for hit in report.working.hits] == [(fact, (said,))]
-    assert "secret" not in repr(report)
+    assert "secret" not in full_repr(report)
     assert (report.agent_skill_hits, report.agent_skill_reason) == ((), "no_agent_skill_directory")
     assert (report.agent_tool_hints, report.tool_experience_status.reason) == ((), "no_governed_tool_experience")
     assert (report.graph_hits, report.graph_reason) == ((), "no_memory_graph")
@@ -144,7 +145,7 @@ def test_what_was_said_elsewhere_is_not_shown_though_what_was_learned_from_it_is
     shown = project(world)
     assert {record.id for record in shown.context.records} == {mine, ours, bound}
     assert {hit.id for hit in recall(world).working.hits} == {mine, ours, bound}
-    assert "canary" not in repr((shown, recall(world), inspect(world)))
+    assert "canary" not in full_repr((shown, recall(world), inspect(world)))
 
 
 def test_without_a_conversation_only_what_was_learned_is_shown(world: World) -> None:
@@ -175,17 +176,17 @@ def test_what_is_put_away_masked_or_deleted_is_gone_at_once(world: World, state:
     assert "canary" in project(world).system_memory_block
     world.become(state, 1)
     after = project(world)
-    assert "canary" not in repr((after, recall(world), inspect(world)))
+    assert "canary" not in full_repr((after, recall(world), inspect(world)))
     assert after.system_memory_block == ""
     assert not after.audit.injected
     assert after.context.transcript.redacted_messages == 1
-    assert said not in repr(after)
+    assert said not in full_repr(after)
 
 
 def test_what_is_in_quarantine_or_no_longer_true_is_not_shown(world: World) -> None:
     world.remember("The lamp is a canary.", status=Status.QUARANTINED)
     world.remember("The lamp was a canary.", validity=Validity(until=WHEN - timedelta(days=1)))
-    assert "canary" not in repr((project(world), recall(world)))
+    assert "canary" not in full_repr((project(world), recall(world)))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_a_message_on_private_ground_is_not_shown_even_if_the_private_gate_is_op
     runtime = world.runtime(privacy=Privacy(private_plane_projection=True))
     report = project(world, runtime=runtime, include_private=True)
     assert report.audit.private_gate.open
-    assert "canary" not in repr((report, recall(world), inspect(world)))
+    assert "canary" not in full_repr((report, recall(world), inspect(world)))
     assert report.context.transcript.redacted_messages == 1
 
 
@@ -209,7 +210,7 @@ def test_a_space_that_is_nobodys_shows_what_is_shared_and_nothing_of_anybodys(wo
     ours = world.remember("The lamp is everybody's.", Scope())
     runtime = world.runtime(MemoryIdentity())
     reports = [call(world, runtime=runtime) for call in (project, recall, inspect)]
-    assert "canary" not in repr(reports)
+    assert "canary" not in full_repr(reports)
     assert [record.id for record in project(world, runtime=runtime).context.records] == [ours]
     assert inspect(world, None, runtime=runtime).hygiene.memories == 1
 
@@ -218,7 +219,7 @@ def test_another_space_is_another_memory(world: World) -> None:
     world.remember("The lamp is a canary.")
     world.say("The lamp is a canary.")
     runtime = world.runtime(MemoryIdentity("elsewhere", "ana"))
-    assert "canary" not in repr([call(world, runtime=runtime) for call in (project, recall, inspect)])
+    assert "canary" not in full_repr([call(world, runtime=runtime) for call in (project, recall, inspect)])
 
 
 # --- chat ids ---------------------------------------------------------------------------------------------------------
@@ -355,12 +356,12 @@ def test_private_memories_are_shown_only_through_an_open_gate(
     assert gate.reason == reason
     assert gate.requested == ("include_private" in given)
     assert gate.open == (reason == "allowed") == ("canary" in report.system_memory_block)
-    assert (secret in repr(report)) == gate.open
+    assert (secret in full_repr(report)) == gate.open
     assert report.private_disclosure_integrity.private_records == int(gate.open)
     assert report.private_disclosure_integrity.kept
     assert "The lamp is blue." in report.system_memory_block
     # Recall and inspection have no such gate, and never show private records.
-    assert "canary" not in repr((recall(world, runtime=runtime), inspect(world, runtime=runtime)))
+    assert "canary" not in full_repr((recall(world, runtime=runtime), inspect(world, runtime=runtime)))
 
 
 def test_what_is_forbidden_keeps_the_gate_closed_too(world: World) -> None:
@@ -370,7 +371,7 @@ def test_what_is_forbidden_keeps_the_gate_closed_too(world: World) -> None:
     )
     report = project(world, runtime=runtime, include_private=True)
     assert report.audit.private_gate.reason == "runtime_private_context"
-    assert "canary" not in repr(report)
+    assert "canary" not in full_repr(report)
 
 
 # --- inspection -------------------------------------------------------------------------------------------------------
@@ -388,7 +389,7 @@ def test_an_inspection_says_what_there_is_and_what_was_deferred(world: World) ->
     assert hygiene.turns_by_state == {TranscriptState.ACTIVE: 1, TranscriptState.MASKED: 1}
     assert [memory.id for memory in report.deferred_governance.memories] == [deferred]
     assert not report.deferred_governance.more
-    assert "wise" not in repr(report)
+    assert "wise" not in full_repr(report)
     assert report.working.recall is not None
     assert report.working.projection is not None
     assert {hit.kind for hit in report.working.recall.hits} == {HitKind.MEMORY, HitKind.MESSAGE}
@@ -452,12 +453,12 @@ WRONG: list[tuple[Any, str]] = [
     *((kind("lamp", tool_registry_refs=value), "tool_registry_refs") for kind in (P, R) for value in ("x", ("x",), [])),
     (R("lamp", tool_registry_refs=(ToolRegistryRef("", "f"),)), "tool_registry_refs.registry_id"),
     *((kind("lamp", scope=value), "scope") for kind in (P, R, I) for value in ("here", 7, {})),
-    (P("lamp", scope=MemoryScope(conversation_id="")), "conversation"),
+    (P("lamp", scope=MemoryScope(conversation_id="")), "conversation_id"),
     (R("lamp", scope=MemoryScope(channel="", conversation_id="x")), "channel"),
     (I("lamp", scope=MemoryScope(chat_id=" ")), "chat_id"),
     (P("lamp", scope=MemoryScope()), "conversation_id"),
     *((kind("lamp", min_score=wrong), "min_score") for kind in (P, R) for wrong in (-0.1, 1.1, float("nan"), "0.5")),
-    ("lamp", "request"),
+    (b"lamp", "request"),
 ]
 
 

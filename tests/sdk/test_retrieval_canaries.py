@@ -29,6 +29,7 @@ from holdfast.domain.runtime_api.retrieval import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import Authority, TranscriptState
+from holdfast.testing.full_repr import full_repr
 from postgres import ON_POSTGRES
 from probes import SteppingClock
 
@@ -108,7 +109,7 @@ def fill(world: World, chance: random.Random, space: str, count: int) -> list[To
 
 
 def canaries(report: object) -> set[str]:
-    return set(CANARY.findall(repr(report)))
+    return set(CANARY.findall(full_repr(report)))
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))

@@ -17,8 +17,11 @@ from holdfast.domain.profiles import Backend, profile_of
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, ManifestMismatch
 from holdfast.library import AsyncMemory
-from holdfast.runtime.transcripts.manifest_and_events import append_event, check_manifest, load_manifest
+from holdfast.runtime.event_log import append_event
+from holdfast.runtime.transcripts.manifest_and_events import check_manifest, load_manifest
 from holdfast.settings import Settings
+
+REPAIRS = frozenset({EventKind.OPERATOR})
 
 DAMAGE = {
     RepairAction.REINDEX: "DELETE FROM vectors WHERE number = (SELECT min(number) FROM vectors)",
@@ -73,12 +76,12 @@ def test_it_says_what_it_would_do_and_does_it_only_if_asked(location: str, mend:
             assert found.findings or found.threads
         async with running(location) as engine:
             assert not await is_sound(engine)
-            assert await engine._core.store.read(EVERYTHING, lambda r: r.events.page(9)) == []
+            assert await engine._core.store.read(EVERYTHING, lambda r: r.events.page(9, REPAIRS)) == []
         done = await repaired(location, apply=True)
         assert (done.is_sound, done.applied, done.mends[mend]) == (True, True, 1)
         async with running(location) as engine:
             assert await is_sound(engine)
-            (event,) = await engine._core.store.read(EVERYTHING, lambda r: r.events.page(9))
+            (event,) = await engine._core.store.read(EVERYTHING, lambda r: r.events.page(9, REPAIRS))
             assert (event.kind, event.details["operation"], event.details[mend]) == (EventKind.OPERATOR, "repair", 1)
             assert ("succeeded", None) in await rows(engine, Action.REBUILD)
             assert len(await rows(engine, Action.VERIFY)) == 4

@@ -131,8 +131,8 @@ def test_a_turn_keeps_who_took_part_and_what_it_rests_on(talk: Talk) -> None:
     [
         ("user", "user_asserted"),
         ("assistant", "assistant_utterance"),
-        ("tool", "runtime_observation"),
-        ("system", "runtime_observation"),
+        ("tool", "operator_diagnostic"),
+        ("system", "operator_diagnostic"),
     ],
 )
 def test_a_message_rests_on_what_its_role_says_unless_it_says_more(talk: Talk, role: str, authority: str) -> None:
@@ -177,7 +177,7 @@ def test_a_chat_id_leads_to_the_conversation_that_it_was_committed_with(talk: Ta
     talk.commit("t1", "Hello.", where=MemoryScope(chat_id="chat", conversation_id="stable"))
     assert talk.texts(where=MemoryScope(chat_id="chat")) == ["Hello."]
     report = talk.commit("t2", "More.", where=MemoryScope(chat_id="chat"))
-    assert (report.key.conversation, report.sequence) == ("stable", 2)
+    assert (report.key.conversation_id, report.sequence) == ("stable", 2)
     assert talk.finalize("t3", ["Even more."], conversation=MemoryScope(chat_id="chat")).transcript_commit.sequence == 3
     assert talk.texts(where=MemoryScope("voice", chat_id="chat")) == []
 
@@ -313,7 +313,7 @@ def test_a_bad_turn_is_refused_by_name_leaves_its_row_and_changes_nothing(talk: 
     ],
 )
 def test_what_is_no_request_is_refused_with_its_row(talk: Talk, operation: str, action: Action) -> None:
-    for wrong in ({"turn": {}}, None, "mask", MemoryTranscriptCommitRequest(None)):  # type: ignore[arg-type]
+    for wrong in ({"turn": {}}, None, b"mask", MemoryTranscriptCommitRequest(None)):  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match=r"request|turn|delta"):
             talk.run(getattr(talk.operations, operation)(wrong))
     assert {(row.action, row.outcome) for row in talk.trail()} == {(action, Outcome.REFUSED)}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from conversing import CHAT, REF, Talk, talking
+from conversing import CHAT, REF, Talk, messages_of, talking
 
 from holdfast.domain.access import Action, storewide_grant
 from holdfast.domain.identity import MemoryScope
@@ -15,11 +15,13 @@ from holdfast.domain.jobs import JobKind
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger
 from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.operations import Outcome
+from holdfast.domain.redaction import AUTHORITIES
 from holdfast.domain.runtime_api.transcripts import CanonicalTurnDelta, TurnMessage, TurnSource
 from holdfast.domain.transcript import Message
-from holdfast.domain.transcript_turns import ActorAttribution, Authority, View
+from holdfast.domain.transcript_turns import PLANES, ActorAttribution, Authority, View
 from holdfast.errors import Conflict, HoldfastError, InvalidInput
 from holdfast.ports import CurationResult, ModelCallUsage
+from holdfast.testing.full_repr import full_repr
 
 
 @dataclass
@@ -126,24 +128,93 @@ def test_a_history_sent_again_does_not_bring_back_what_was_withheld(talk: Talk, 
     assert not talk.finalize("t1", ["My PIN is 4711."], "I will not tell.").transcript_commit.committed
 
 
+INNER = TurnMessage("Poor Ana.", "assistant", authority="private_garden_internal")
+
+
+@pytest.mark.parametrize("answer", [(), (TurnMessage("I will not tell.", "assistant"),)], ids=["alone", "answered"])
+def test_a_history_without_its_private_messages_is_not_committed_twice(
+    talk: Talk, answer: tuple[TurnMessage, ...]
+) -> None:
+    """A host does not send what it did not show. A copy would outlive the deletion of the first."""
+    secret = TurnMessage("My PIN is 4711.")
+    talk.commit("t1", secret, INNER, *answer)
+    report = talk.finalize("t2", [secret, *answer, TurnMessage("What now?")], "Nothing.")
+    assert len(report.transcript_commit.message_ids) == 2
+    talk.age("delete_raw", "t1")
+    report = talk.finalize(
+        "t3", [secret, *answer, TurnMessage("What now?"), *messages_of(["", "Nothing."])[1:], secret]
+    )
+    assert len(report.transcript_commit.message_ids) == 1  # said anew
+    talk.age("delete_raw", "t3")
+    assert "4711" not in full_repr([talk.replay(view) for view in View])
+    assert "4711" not in " ".join(talk.search("PIN 4711"))
+
+
+def test_a_history_is_known_through_any_amount_of_tool_output(talk: Talk) -> None:
+    for turn in ("one", "two"):
+        results = tuple(f"{turn} {number}" for number in range(60))
+        talk.finalize(turn, [f"Look for {turn}."], f"Found {turn}.", tool_observations=results)
+    history = ["Look for one.", "Found one.", "Look for two.", "Found two.", "Thanks."]
+    assert len(talk.finalize("three", history, "Welcome.").transcript_commit.message_ids) == 2
+
+
 def test_a_message_that_is_known_by_its_id_is_not_committed_again(talk: Talk) -> None:
     talk.finalize("t1", [TurnMessage("Hello.", message_id="m1")], "Hi!")
     talk.finalize("t2", [TurnMessage("Hello.", message_id="m1"), TurnMessage("News.", message_id="m2")])
     assert talk.texts() == ["Hello.", "Hi!", "News."]
 
 
-def test_tools_speak_between_question_and_answer_and_external_content_is_marked(talk: Talk) -> None:
+def test_tools_speak_between_question_and_answer_and_external_content_is_noted(talk: Talk) -> None:
     talk.finalize("t1", ["Weather?"], "Sunny.", tool_observations=("22 degrees",))
     talk.finalize("t2", ["News?"], "None.", tool_observations=("<html>",), external_content_used=True)
     found = [message for turn in talk.replay().slice.turns for message in turn.messages]
     assert [(message.text, message.authority) for message in found] == [
         ("Weather?", Authority.USER_ASSERTED),
-        ("22 degrees", Authority.RUNTIME_OBSERVATION),
+        ("22 degrees", Authority.OPERATOR_DIAGNOSTIC),
         ("Sunny.", Authority.ASSISTANT_UTTERANCE),
         ("News?", Authority.USER_ASSERTED),
-        ("<html>", Authority.EXTERNAL_CONTENT),
+        ("<html>", Authority.OPERATOR_DIAGNOSTIC),
         ("None.", Authority.ASSISTANT_UTTERANCE),
     ]
+    notes = [talk.run(talk.memory.get(message.id)).metadata for message in found]
+    assert [note.get("source.external_content_used") for note in notes] == [None] * 3 + [True] * 3
+
+
+LABELS = [None, *Authority]
+TRACE = "Traceback: key 4711 in config.py"
+
+
+@pytest.mark.parametrize("role", ["tool", "system", "observation"])
+def test_operator_output_is_shown_only_if_the_host_labels_it(talk: Talk, role: str) -> None:
+    """Unlabelled, it is in the raw view alone; labelled, it is shown as its label says."""
+    spoken = "tool" if role == "observation" else role
+    traces = tuple(TurnMessage(f"{TRACE} {label}", spoken, authority=label) for label in LABELS)
+    if role == "observation":
+        talk.finalize("t1", ["Where is my bicycle?"], "In the cellar.", tool_observations=traces)
+    else:
+        talk.finalize("t1", [TurnMessage("Where is my bicycle?"), *traces], "In the cellar.")
+    shown = {view: talk.texts(view) for view in View}
+    found = [hit.text for hit in talk.run(talk.memory.search("Traceback key 4711", top_k=50))]
+    for label, trace in zip(LABELS, traces, strict=True):
+        ground = Authority.OPERATOR_DIAGNOSTIC if label in (None, Authority.LEGACY_TRANSCRIPT) else label
+        expected = [view for view in View if AUTHORITIES[ground][view] is None]
+        assert [view for view in View if trace.text in shown[view]] == expected, label
+        assert (trace.text in found) is (label is not None and label not in PLANES), label
+
+
+@pytest.mark.parametrize("role", ["tool", "system"])
+def test_operator_output_that_plain_add_stored_is_not_shown_either(talk: Talk, role: str) -> None:
+    talk.run(talk.memory.add([{"role": role, "content": TRACE}], conversation="c1"))
+    assert [view for view in View if TRACE in talk.texts(view)] == [View.RAW_OWNER_ONLY]
+
+
+@pytest.mark.parametrize("label", ["runtime_observation", "operator_diagnostic"])
+def test_a_turn_of_an_earlier_version_is_known_when_it_is_committed_again(talk: Talk, label: str) -> None:
+    """Earlier versions gave `runtime_observation` to unlabelled output."""
+    talk.commit("t1", TurnMessage(TRACE, "tool", authority=label))
+    assert not talk.commit("t1", TurnMessage(TRACE, "tool")).committed
+    with pytest.raises(Conflict):
+        talk.commit("t1", TurnMessage(TRACE, "tool", authority="world_observation"))
 
 
 def test_a_turn_keeps_what_it_came_through_and_who_took_part(talk: Talk) -> None:
@@ -198,16 +269,32 @@ def test_what_turns_out_new_at_the_last_moment_is_searchable_all_the_same(talk: 
 # --- maintenance ------------------------------------------------------------------------------------------------------
 
 
-def test_without_a_model_maintenance_is_a_structured_rejection(talk: Talk) -> None:
-    report = talk.finalize("t1", ["Hello."], "Hi!", candidate_ids=("k1",))
-    assert (report.maintenance.disposition, report.maintenance.reason) == (Disposition.REJECT, "no_model_configured")
-    assert report.maintenance.job_id is None
+def test_without_a_model_rules_learn_from_the_words_of_the_user(talk: Talk) -> None:
+    told = (
+        TurnMessage("I live in Porto."),
+        TurnMessage("My name is Ben.", authority="external_content"),
+        TurnMessage("I have a dog.", role="tool"),
+    )
+    report = talk.finalize("t1", told, "I live in Rome.", candidate_ids=("k1",))
+    assert (report.maintenance.disposition, report.maintenance.reason) == (Disposition.EXECUTE_NOW, "learns_by_rules")
+    jobs = talk.run(talk.engine._core.store.read(storewide_grant(), lambda reader: reader.jobs.newest()))
+    (job,) = [job for job in jobs if job.kind is JobKind.EXTRACT]
+    assert (job.id, job.record_ids) == (report.maintenance.job_id, report.transcript_commit.message_ids[:1])
+    talk.run(talk.memory.drain())
+    page = talk.run(talk.memory.list(kind="memory", subject="ana"))
+    assert ["Porto" in each.text for each in page] == [True]
     assert (report.private_garden_self_work.performed, report.private_garden_self_work.reason) == (
         False,
         "no_private_garden_work_is_built",
     )
     assert (report.semantic_governance.candidate_ids, report.semantic_governance.verdicts) == (("k1",), ())
     assert report.semantic_governance.reason
+
+
+def test_a_turn_without_words_of_the_user_teaches_rules_nothing(talk: Talk) -> None:
+    report = talk.finalize("t1", (TurnMessage("I live in Porto.", authority="external_content"),), "I live in Rome.")
+    assert (report.maintenance.disposition, report.maintenance.reason) == (Disposition.SKIP, "nothing_to_learn_from")
+    assert report.maintenance.job_id is None
 
 
 def test_with_a_model_the_turn_is_queued_to_be_learned_from(location: str, runner: asyncio.Runner) -> None:
@@ -253,7 +340,8 @@ BAD: dict[str, tuple[CanonicalTurnDelta, str]] = {
     ),
     "an empty answer": (replace(GOOD, assistant_message=" "), "text"),
     "a number for an answer": (replace(GOOD, assistant_message=7), "assistant_message"),  # type: ignore[arg-type]
-    "texts for messages": (replace(GOOD, input_messages=("Hello.",)), "input_messages"),  # type: ignore[arg-type]
+    "numbers for messages": (replace(GOOD, input_messages=(7,)), "input_messages"),  # type: ignore[arg-type]
+    "one text for the messages": (replace(GOOD, input_messages="Hello."), "input_messages"),  # type: ignore[arg-type]
     "a number for an observation": (replace(GOOD, tool_observations=(7,)), "tool_observations"),  # type: ignore[arg-type]
     "an unknown protocol": (replace(GOOD, source=TurnSource(protocol="smoke")), "source.protocol"),
     "a source of another kind": (replace(GOOD, source="web"), "source"),  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from holdfast.domain.runtime_api.transcripts import (
 )
 from holdfast.domain.transcript_turns import View
 from holdfast.errors import AccessDenied, InvalidInput, NotFound
+from holdfast.testing.full_repr import full_repr
 
 ELSEWHERE = MemoryScope(conversation_id="c2")
 SMALL = "esp-embedded-sdk"
@@ -149,7 +150,7 @@ def test_the_report_shows_host_references_as_they_may_be_seen_then(talk: Talk) -
     report = talk.age("mask")
     assert [each.ref.label for each in report.affected_host_refs] == [None]
     assert [item.host_ref for item in report.host_ref_redactions] == [0]
-    assert "complaint" not in repr(report)
+    assert "complaint" not in full_repr(report)
     assert report.requested_by == "operator:local"
 
 
@@ -173,7 +174,7 @@ def test_every_request_leaves_one_event_and_one_row(talk: Talk) -> None:
     assert (event.kind, event.id) == (EventKind.OPERATOR, report.lifecycle_report.event_id)
     assert event.details["transition"] == "delete_raw"
     assert (event.details["reason"], event.details["sequence"], event.details["turns"]) == ("asked by the person", 1, 1)
-    assert "giraffe" not in repr(event)
+    assert "giraffe" not in full_repr(event)
     row = talk.trail()[-1]
     assert (row.action, row.outcome, row.record_count) == (Action.TRANSCRIPT_LIFECYCLE, Outcome.SUCCEEDED, 1)
     talk.age("review")

@@ -23,12 +23,13 @@ from holdfast.domain.runtime_api.transcripts import (
 from holdfast.domain.transcript_turns import (
     Authority,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptState,
     View,
 )
 from holdfast.errors import AccessDenied, InvalidCursor, InvalidInput
+from holdfast.testing.full_repr import full_repr
 
 ELSEWHERE = MemoryScope(conversation_id="c2")
 SMALL = "esp-embedded-sdk"  # pages of four turns
@@ -150,18 +151,23 @@ def test_nobody_replays_what_is_not_theirs(talk: Talk) -> None:
     assert talk.of(MemoryIdentity(space="other", subject_id="ana")).texts(View.HOST_UI) == []
 
 
-def canaries(talk: Talk, chance: random.Random) -> dict[str, tuple[TranscriptState, Authority | RefVisibility]]:
+Ground = Authority | HostRefVisibility
+
+
+def canaries(talk: Talk, chance: random.Random) -> dict[str, tuple[TranscriptState, Ground]]:
     """Commit a random conversation. Each text and label is unique and maps to what decides who may see it."""
-    known: dict[str, tuple[TranscriptState, Authority | RefVisibility]] = {}
+    known: dict[str, tuple[TranscriptState, Ground]] = {}
     for number in range(6):
         state = chance.choice(list(TranscriptState))
         messages, refs = [], []
         for _ in range(chance.randint(1, 3)):
-            authority = chance.choice(list(Authority))
-            known[text := f"canary{len(known)}"] = state, authority
-            messages.append(TurnMessage(text, chance.choice(["user", "assistant", "tool"]), authority=authority))
+            authority = chance.choice([None, *Authority])
+            # Without a label, search finds the output of tools that plain `add` stored.
+            role = "user" if authority is Authority.LEGACY_TRANSCRIPT else chance.choice(list(_UNLABELLED))
+            known[text := f"canary{len(known)}"] = state, authority or _UNLABELLED[role]
+            messages.append(TurnMessage(text, role, authority=authority))
         for _ in range(chance.randint(0, 3)):
-            visibility = chance.choice(list(RefVisibility))
+            visibility = chance.choice(list(HostRefVisibility))
             known[label := f"canary{len(known)}"] = state, visibility
             refs.append(HostOpaqueRef("crm", "ticket", f"T-{len(known)}", Relation.RELATED, visibility, label))
         talk.commit(f"t{number}", *messages, host_refs=tuple(refs))
@@ -171,7 +177,15 @@ def canaries(talk: Talk, chance: random.Random) -> dict[str, tuple[TranscriptSta
     return known
 
 
-def visible(view: View, state: TranscriptState, ground: Authority | RefVisibility) -> bool:
+_UNLABELLED = {
+    "user": Authority.USER_ASSERTED,
+    "assistant": Authority.ASSISTANT_UTTERANCE,
+    "tool": Authority.OPERATOR_DIAGNOSTIC,
+    "system": Authority.OPERATOR_DIAGNOSTIC,
+}
+
+
+def visible(view: View, state: TranscriptState, ground: Ground) -> bool:
     rule = STATES[state][view]
     if isinstance(ground, Authority):
         return rule.messages is None and AUTHORITIES[ground][view] is None
@@ -182,8 +196,10 @@ def visible(view: View, state: TranscriptState, ground: Authority | RefVisibilit
 def test_every_view_shows_what_it_may_and_nothing_else(talk: Talk, seed: int) -> None:
     known = canaries(talk, random.Random(seed))
     for view in View:
-        shown = repr(talk.replay(view))
-        exported = repr(talk.run(talk.operations.export_transcript(MemoryTranscriptExportRequest(CHAT, 64, view=view))))
+        shown = full_repr(talk.replay(view))
+        exported = full_repr(
+            talk.run(talk.operations.export_transcript(MemoryTranscriptExportRequest(CHAT, 64, view=view)))
+        )
         expected = {text for text, ground in known.items() if visible(view, *ground)}
         for answer in (shown, exported):
             assert {text for text in known if f"'{text}'" in answer} == expected
@@ -201,7 +217,7 @@ def test_search_finds_what_is_active_and_not_private(talk: Talk, seed: int) -> N
 
 def test_the_report_counts_what_it_withholds(talk: Talk) -> None:
     secret = TurnMessage("Inner life.", "assistant", authority="private_garden_internal")
-    talk.commit("t1", "Hello.", secret, host_refs=(REF, replace(REF, visibility=RefVisibility.INTERNAL)))
+    talk.commit("t1", "Hello.", secret, host_refs=(REF, replace(REF, visibility=HostRefVisibility.INTERNAL)))
     page = talk.replay(View.HOST_UI).slice
     assert (page.audit.messages, page.audit.redacted_messages) == (2, 1)
     assert (page.audit.host_refs, page.audit.redacted_host_refs) == (2, 1)
@@ -212,7 +228,7 @@ def test_the_report_counts_what_it_withholds(talk: Talk) -> None:
 
 
 def test_an_export_is_cited_and_pages(talk: Talk) -> None:
-    talk.commit("t/1", "Hello.", host_refs=(REF, replace(REF, visibility=RefVisibility.EXPORT)))
+    talk.commit("t/1", "Hello.", host_refs=(REF, replace(REF, visibility=HostRefVisibility.EXPORT)))
     talk.commit("t2", "More.")
     report = talk.run(talk.operations.export_transcript(MemoryTranscriptExportRequest(CHAT, limit=1)))
     assert report.view is View.EXPORT
@@ -230,7 +246,7 @@ def test_nothing_is_exported_in_recovery(talk: Talk) -> None:
     assert (report.slice.turns, report.citations) == ((), ())
     assert report.lifecycle_report.admission.disposition is Disposition.REJECT
     assert not report.lifecycle_report.success
-    assert "Hello" not in repr(report)
+    assert "Hello" not in full_repr(report)
 
 
 def test_the_ledger_tells_the_last_turns_without_a_word(talk: Talk) -> None:
@@ -242,7 +258,7 @@ def test_the_ledger_tells_the_last_turns_without_a_word(talk: Talk) -> None:
     assert {(entry.messages, entry.host_refs) for entry in report.entries} == {(2, 1)}
     assert (report.total_turns, report.inspection_only) == (5, True)
     assert report.lifecycle_report.trigger is Trigger.REPLAY_INSPECTION
-    assert not any(word in repr(report) for word in ("Word", "Answer", "complaint"))
+    assert not any(word in full_repr(report) for word in ("Word", "Answer", "complaint"))
     assert len(talk.run(talk.operations.replay()).entries) == 5
     small = talk.of(MemoryIdentity(subject_id="ana"), profile=SMALL)
     assert small.run(small.operations.replay(MemoryReplayRequest("chat", 5))).profile_budget_applied

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from test_withheld_everywhere import Elsewhere
+from lives import Elsewhere
 from test_withheld_traces import CHAT, Host
 from writers import Proposing
 
@@ -21,6 +21,7 @@ from holdfast.sdk import (
     MemoryTranscriptReplayRequest,
 )
 from holdfast.settings import Settings
+from holdfast.testing.full_repr import full_repr
 
 Call = Callable[[Host], Awaitable[Any]]
 READS: dict[str, Call] = {
@@ -51,7 +52,7 @@ def test_whoever_asks_after_it_was_withheld_is_not_shown_it(location: str, trans
             nonlocal shown_before, shown_after
             for _ in range(8):
                 began_after = over
-                shown = "canary" in repr(await call(host)).replace("'canary'", "")
+                shown = "canary" in full_repr(await call(host)).replace("'canary'", "")
                 shown_before += shown and not began_after
                 shown_after += shown and began_after
                 await asyncio.sleep(0)
@@ -68,7 +69,7 @@ def test_whoever_asks_after_it_was_withheld_is_not_shown_it(location: str, trans
             learning = asyncio.create_task(host.runtime.maintain(MemoryMaintainRequest(scope=CHAT)))
             await asyncio.gather(withhold(), *(read_on(call) for call in READS.values()))
             for call in READS.values():
-                assert "canary" not in repr(await call(host)).replace("'canary'", "")
+                assert "canary" not in full_repr(await call(host)).replace("'canary'", "")
             assert shown_before
             assert not shown_after
             # The model's proposals come too late to be learned.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from test_withheld_everywhere import Elsewhere
+from lives import Elsewhere
 
 from holdfast import AsyncMemory
 from holdfast.app import open_engine
@@ -32,6 +32,7 @@ from holdfast.sdk import (
     TurnMessage,
 )
 from holdfast.settings import Settings
+from holdfast.testing.full_repr import full_repr
 
 CHAT = MemoryScope("web", conversation_id="c1")
 NAMES = {"subject": "ana"}
@@ -100,7 +101,7 @@ def test_a_correction_stays_on_the_ground_of_what_it_corrects_and_copies_nothing
     async def act(host: Host) -> None:
         said = await host.say("The canary sings.", authority=authority, metadata={"note": "canary"})
         made = await host.memory.correct(said, "The bird is silent.")
-        assert "canary" not in repr(made.metadata)
+        assert "canary" not in full_repr(made.metadata)
         found = [hit.id for hit in await host.memory.search("bird")]
         assert found == ([] if authority else [made.id])
         block = (
@@ -108,7 +109,7 @@ def test_a_correction_stays_on_the_ground_of_what_it_corrects_and_copies_nothing
         ).system_memory_block
         assert ("silent" in block) is (authority is None)
         await host.age("mask")
-        assert "canary" not in repr(await host.memory.get(made.id)) + repr(await host.memory.history(made.id))
+        assert "canary" not in full_repr(await host.memory.get(made.id)) + full_repr(await host.memory.history(made.id))
 
     play(location, act)
 

@@ -20,7 +20,13 @@ from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.memory import Plane, Status, Trust
 from holdfast.domain.operations import Outcome
-from holdfast.domain.runtime_api.transcripts import MemoryTranscriptLifecycleRequest
+from holdfast.domain.runtime_api.skills import NO_EVOLUTION
+from holdfast.domain.runtime_api.transcripts import (
+    MemoryTranscriptCommitRequest,
+    MemoryTranscriptLifecycleRequest,
+    TranscriptTurnInput,
+    TurnMessage,
+)
 from holdfast.domain.runtime_api.writing import (
     CandidateVerdict,
     LongTermExtraction,
@@ -72,8 +78,9 @@ def test_what_a_user_said_is_accepted_with_its_evidence_and_found(location: str)
         assert kept.scope == ANA.scope, "it outlives the conversation"
         assert [link.message_id for link in kept.evidence] == [message]
         assert await found(host, "Where does Ana live?") == ["Ana lives in Porto."]
-        assert report.procedural_evolution == report.procedural_promotions == report.agent_tool_experience == ()
-        assert report.procedural_evolution_reason == "runtime_skills_not_built"
+        assert report.procedural_evolution == NO_EVOLUTION
+        assert report.procedural_promotions == report.agent_tool_experience == ()
+        assert report.procedural_evolution_reason == "no_procedural_writes"
         assert report.agent_tool_experience_reason == "no_governed_tool_experience"
 
     play(location, scene)
@@ -103,6 +110,73 @@ def test_each_candidate_gets_its_own_verdict_in_one_commit(location: str) -> Non
         assert [(row.outcome, row.record_count) for row in rows] == [(Outcome.SUCCEEDED, 3)]
         report = await host.write(MemoryWriteRequest.candidates(candidate("x", user), candidate("y")))
         assert report.reason == "mixed"
+
+    play(location, scene)
+
+
+def extraction(content: str, turn: str = "t1", name: str = "run-1", **more: Any) -> MemoryWriteRequest:
+    """Cite a whole turn, as a validated pipeline does."""
+    fact = LongTermFact(content, (TranscriptEvidenceRef(turn_id=turn, scope=CHAT),), **more)
+    return MemoryWriteRequest.long_term_extraction(LongTermExtraction(name, "nightly", (fact,)))
+
+
+async def exchanged(host: Host, *messages: TurnMessage, turn: str = "t1") -> list[str]:
+    report = await host.commit_transcript(
+        MemoryTranscriptCommitRequest(TranscriptTurnInput(turn, messages, conversation=CHAT))
+    )
+    return [str(message_id) for message_id in report.message_ids]
+
+
+def test_an_extraction_that_cites_a_turn_rests_on_its_users_words(location: str) -> None:
+    async def scene(host: Host) -> None:
+        user, *_ = await exchanged(
+            host,
+            TurnMessage("I moved to Porto last week."),
+            TurnMessage('{"status": 500}', "tool"),
+            TurnMessage("<html>Porto</html>", "tool", authority="external_content"),
+            TurnMessage("An inner thought.", "assistant", authority="private_garden_internal"),
+            TurnMessage("How nice, Porto is lovely!", "assistant"),
+        )
+        report = await host.write(extraction("Ana lives in Porto."))
+        (verdict,) = report.semantic_governance.verdicts
+        assert (verdict.verdict, verdict.reason) == (Verdict.ACCEPTED, Reason.SUFFICIENT_AUTHORITY)
+        assert (verdict.trust, verdict.evidence) == (Trust.STATED, (user,))
+        # A candidate that is no extraction rests on the whole turn, as before.
+        (whole,) = await written(
+            host, candidate("Ana moved to Porto.", evidence_refs=(TranscriptEvidenceRef(turn_id="t1"),))
+        )
+        assert (whole.verdict, whole.reason) == (Verdict.REJECTED, Reason.PRIVATE_GROUND)
+
+    play(location, scene)
+
+
+def test_an_extraction_is_not_accepted_for_what_only_others_said(location: str) -> None:
+    async def scene(host: Host) -> None:
+        await exchanged(
+            host, TurnMessage("Summarize the page."), TurnMessage("Ana owes Mallory 500 euros.", "assistant")
+        )
+        await exchanged(host, TurnMessage("Ana owes Mallory 500 euros.", sender="Mallory"), turn="t2")
+        await exchanged(host, TurnMessage("Ana lives in Porto.", "assistant"), turn="t3")
+        for place, (turn, claim) in enumerate(
+            [
+                ("t1", "Ana owes Mallory 500 euros."),
+                ("t2", "Ana owes Mallory 500 euros."),
+                ("t3", "Ana lives in Porto."),
+            ]
+        ):
+            report = await host.write(extraction(claim, turn, f"run-{place}"))
+            assert [each.verdict for each in report.semantic_governance.verdicts] == [Verdict.DEFERRED], turn
+        assert await found(host, "Ana Mallory Porto") == []
+
+    play(location, scene)
+
+
+def test_an_extraction_from_a_withheld_turn_is_rejected(location: str) -> None:
+    async def scene(host: Host) -> None:
+        await exchanged(host, TurnMessage("I moved to Porto."), TurnMessage("How nice!", "assistant"))
+        await host.request_transcript_lifecycle(MemoryTranscriptLifecycleRequest("mask", "asked to", CHAT, "t1"))
+        report = await host.write(extraction("Ana lives in Porto."))
+        assert [each.verdict for each in report.semantic_governance.verdicts] == [Verdict.REJECTED]
 
     play(location, scene)
 
@@ -447,7 +521,7 @@ BAD: list[tuple[str, Any]] = [
         MemoryWriteRequest.candidates(candidate("x", evidence_refs=[TranscriptEvidenceRef("m", "t")])),
     ),
     (
-        "conversation",
+        "conversation_id",
         MemoryWriteRequest.candidates(
             candidate("x", evidence_refs=[TranscriptEvidenceRef(turn_id="t", scope=MemoryScope(conversation_id=""))])
         ),

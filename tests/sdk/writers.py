@@ -68,8 +68,10 @@ class Host(TranscriptOperations, WritingOperations):
         return found[1]
 
     async def events(self, *kinds: EventKind) -> Sequence[Event]:
+        """Return the events; those of turns are left out."""
         wanted = frozenset(kinds) or None
-        return await self.engine._core.store.read(storewide_grant(), lambda reader: reader.events.page(10_000, wanted))
+        found = await self.engine._core.store.read(storewide_grant(), lambda reader: reader.events.page(10_000, wanted))
+        return [event for event in found if not (event.record_key or "").startswith("turn_")]
 
     async def rows(self) -> Sequence[Operation]:
         """Return every operation row, oldest first. Commits the pending rows of refusals first."""

@@ -73,6 +73,17 @@ def test_the_cache_counts_what_its_views_hold(seed: int) -> None:
     assert held <= usage.bytes <= 1.3 * held + 4 * 3 * 15_000
 
 
+def test_the_cache_evicts_the_partitions_that_its_limit_has_no_place_for() -> None:
+    chance, cache = random.Random(0), ViewCache(MUCH, 2)
+    searcher = PartitionSearcher(cache, EMBEDDER.fingerprint)
+    for owner in range(4):
+        scope = Scope(subject=f"s{owner}")
+        for reader in changes(chance, scope):
+            found = searcher.rank(reader, scope, "text", EMBEDDER.vectors(["text"])[0], SearchOptions())
+            assert found.candidates
+    assert (cache.usage.partitions, cache.usage.evictions) == (2, 2)
+
+
 def test_words_that_never_repeat_do_not_fill_the_caches() -> None:
     chance = random.Random(1)
     analyzer, tokenizer = TextAnalyzer(), StaticEmbedder().tokens

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from holdfast.domain.checks import MAX_QUERY_CHARS, MAX_TEXT_CHARS
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
+from holdfast.installation import install_command
 from holdfast.ports import Embedder, Purpose
 from holdfast.ports.models import EmbeddingResult, ModelCallUsage
 from holdfast.search.analyzer import TextAnalyzer
@@ -32,7 +32,6 @@ from holdfast.search.embedders.onnx import OnnxEmbedder
 from holdfast.search.embedders.openai import OpenAIEmbedder
 from holdfast.search.embedders.static import StaticEmbedder, WordTokenizer, tokenizes_by_word
 
-EVAL = Path(os.environ.get("HOLDFAST_EVAL", Path(__file__).parents[3] / "shared" / "eval"))
 TEXTS = [
     "The cat sleeps on the sofa.",
     "A kitten is napping on the couch.",
@@ -43,16 +42,6 @@ TEXTS = [
 
 def embed(embedder: Embedder, texts: list[str]) -> FloatArray:
     return asyncio.run(embedder.embed(texts, Purpose.DOCUMENT))
-
-
-@pytest.fixture(scope="session")
-def minilm() -> Path:
-    directory = EVAL / "minilm"
-    if not directory.is_dir():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no model at {directory}: set HOLDFAST_EVAL")
-        pytest.skip(f"no model at {directory}: set HOLDFAST_EVAL")
-    return directory
 
 
 @pytest.fixture(scope="session", params=["static", "onnx", "fake"])
@@ -298,7 +287,7 @@ def test_an_embedder_that_needs_onnxruntime_says_how_to_get_it(tmp_path: Path) -
         "except EmbedderMisconfigured as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert "pip install 'holdfast[onnx]'" in done.stdout
+    assert install_command("onnx") in done.stdout
 
 
 # --- openai -----------------------------------------------------------------------------------------------------------

@@ -259,6 +259,16 @@ def test_what_one_condition_let_see_is_not_taken_for_what_another_does() -> None
         assert numbers(AllOf((ann, Not(ann)))) == []
 
 
+def test_conversations_with_long_names_that_begin_alike_stay_apart() -> None:
+    threads = [replace(HERE, conversation=f"{'c' * 200}{number}") for number in range(3)]
+    reader = reader_of(*(Entry("cat", scope=thread) for thread in threads))
+    searcher = PartitionSearcher(ViewCache(10_000_000), FAKE.fingerprint)
+    for _ in range(2):
+        for number, thread in enumerate(threads, start=1):
+            wanted = SearchOptions(condition=ModelContextCondition((HERE.partition,), thread))
+            assert found(searcher.rank(reader, HERE, "cat", None, wanted)) == [number]
+
+
 def test_what_is_kept_of_conditions_is_bounded() -> None:
     reader = reader_of(*(Entry("cat", f"{name}") for name in range(40)))
     cache = ViewCache(10_000_000)

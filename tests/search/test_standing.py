@@ -20,6 +20,7 @@ from holdfast.ports import NewMessage, NewTurn
 from holdfast.search.analyzer import TextAnalyzer
 from holdfast.settings import read_settings
 from holdfast.testing import FixedClock
+from holdfast.testing.full_repr import full_repr
 
 THREAD = Scope(subject="ana", conversation="home")
 BEFORE = ["The cat sleeps on the red sofa.", "Rain is coming to Lisbon tonight."]
@@ -82,15 +83,15 @@ async def outcome(path: Path, hiding: TranscriptState | Authority | None) -> lis
         await say(path, memory, hiding, FixedClock())
         await memory.flush(subject="ana", conversation="home")
         if isinstance(hiding, TranscriptState):
-            assert "canary" in str(await answers(memory))  # there is a view, and it contains it
+            assert "canary" in full_repr(await answers(memory))  # there is a view, and it contains it
             await hide(path, hiding)
         found = await answers(memory)
     # A rebuilt view gives the same answers.
     async with holdfast.open_async(path, work=False) as memory:
         assert await answers(memory) == found
         browsed = await memory.browse(subject="ana")
-        assert "canary" not in str(browsed)
-        assert "canary" not in str(await memory.recall("the canary in Lisbon", subject="ana"))
+        assert "canary" not in full_repr(browsed)
+        assert "canary" not in full_repr(await memory.recall("the canary in Lisbon", subject="ana"))
     return found
 
 
@@ -114,7 +115,7 @@ def test_a_private_message_comes_to_those_who_ask_for_its_plane_by_name(tmp_path
             for planes, there in ((None, False), ([plane], True), ([other], False)):
                 hits = await memory.search("canary", subject="ana", kind="message", planes=planes)
                 listed = await memory.list(subject="ana", kind="message", planes=planes)
-                assert ("canary" in str(hits), "canary" in str(listed)) == (there, there)
+                assert ("canary" in full_repr(hits), "canary" in full_repr(listed)) == (there, there)
 
     asyncio.run(whole())
 

@@ -33,7 +33,9 @@ from postgres import ON_POSTGRES
 from serving import answering, http
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
-PUBLIC = {"/healthz", "/readyz", "/openapi.json"}
+PUBLIC = {"/healthz", "/readyz"}
+# For people, and the document itself: none of them is in the document.
+PAGES = {"/", "/docs", "/openapi.json"}
 PATIENCE_SECONDS = 60
 NOBODY = 65534  # an account that is not ours
 FORKS = multiprocessing.get_context("fork")
@@ -139,13 +141,19 @@ def test_no_route_serves_a_local_process_without_a_credential(default_start: tup
                 wanted = 200 if path in PUBLIC else 401
                 assert answer.status_code == wanted, f"{method} {path} {guess}: {answer.text}"
                 assert token not in answer.text
+        assert not PAGES & {path for _, path, _ in routes}
+        for path in PAGES:
+            page = client.get(path, headers={"Accept": "text/html"})
+            assert page.status_code == 200
+            assert token not in page.text
     assert len(routes) > 140
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
+        ("POST", "/", 405),
+        ("GET", "/docs/", 404),
         ("GET", "/companies", 404),
         ("GET", "/../metrics", 401),
         ("GET", "//metrics", 404),

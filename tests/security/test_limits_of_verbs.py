@@ -62,7 +62,7 @@ def is_bounded(schema: Schema) -> bool:
         case "string":
             return "maxLength" in schema or schema.get("format") == "date-time" or bool(OPEN & schema.keys())
         case "integer" | "number":
-            return bool(
+            return schema.get("format") == "double" or bool(
                 {"minimum", "exclusiveMinimum"} & schema.keys() and {"maximum", "exclusiveMaximum"} & schema.keys()
             )
         case "array":
@@ -180,10 +180,12 @@ def changed(value: Any, schema: Schema, path: tuple[str, ...], leaf: Any, defini
         inner = schema["items"]
         return [changed(example(inner, definitions), inner, tuple(rest), leaf, definitions)]
     inner = schema["properties"][name]
-    start = value.get(name) if isinstance(value, dict) else None
+    # The example of a union may be of a variant without this part, such as a text.
+    whole = value if isinstance(value, dict) else example(schema, definitions)
+    start = whole.get(name)
     if not isinstance(start, dict | list):
         start = example(inner, definitions)
-    return {**value, name: changed(start, inner, tuple(rest), leaf, definitions)}
+    return {**whole, name: changed(start, inner, tuple(rest), leaf, definitions)}
 
 
 def leads(schema: Schema, name: str, definitions: Schema) -> bool:

@@ -27,17 +27,34 @@ from holdfast.stores.sqlite.connection import connect
 
 _COPY = ("store", "copy", "memory.db", "copy.db", "--replace")
 _WHERE = ("--subject", "ana", "--conversation", "one")
-# Commands that create files, in an order in which each finds what it needs.
+# Commands that create files, in an order in which each finds what it needs. A pattern stands for the files it matches.
 CREATING: dict[str, tuple[str, ...]] = {
     "store init": ("--store", "init.db"),
     "demo": ("--json",),
     "add": ("I moved to Lisbon.", "Alice lives in Berlin.", *_WHERE),
     "resource add": ("note.txt", "--subject", "ana", "--store", "resources.db"),
     "user create": ("ana", "--store", "users.db"),
-    "credential create": ("helper", "--company", "acme", "--store", "credentials.db"),
-    "binding create": ("main", "local", "--company", "acme", "--store", "bindings.db"),
+    "credential create": ("helper", "--space", "acme", "--store", "credentials.db"),
+    "binding create": ("main", "local", "--space", "acme", "--store", "bindings.db"),
     "worker": ("--once",),
     "store copy": ("memory.db", "copy.db"),
+    "store backup": ("memory.db", "--to", "backups"),
+    "store restore": ("backups/*.backup", "--store", "restored.db"),
+    "remember": ("Ana lives in Lisbon.", "--store", "remembered.db"),
+    "export": ("memory.jsonl",),
+    "import": ("memory.jsonl", "--store", "taken.db"),
+    "runtime write-procedural": (
+        "Stop the pump.\nOpen the valve.",
+        "--title",
+        "Open the valve",
+        "--store",
+        "skills.db",
+    ),
+    "runtime export": ("--output", "snapshot.json", *_WHERE),
+    "runtime import": ("--input", "snapshot.json", "--store", "hosted.db"),
+    "replay record": ("fixture.json", *_WHERE),
+    "replay run": ("--store", "replayed.db"),
+    "replay compare": ("fixture.json", "--store", "compared.db"),
     "space export": ("space.jsonl",),
     "space import": ("space.jsonl", "--store", "imported.db"),
     "agent init": ("--provider", "scripted"),
@@ -47,10 +64,12 @@ CREATING: dict[str, tuple[str, ...]] = {
 }
 # Runs until it is stopped: see the test of the service.
 SERVING = {"serve"}
+# Runs other commands. `tests/cli/test_shell.py` tests its history file.
+RUNNING = {"shell"}
 # Commands that only read or change what is in a store, a session file or the package itself. If the file is missing
 # they refuse; otherwise its write-ahead log takes its mode.
 IN_EXISTING_FILES = {
-    "recall", "history", "revert",
+    "recall", "history", "revert", "list", "get", "browse", "correct", "flush",
     "search", "explain", "forget", "doctor", "store migrate", "store rebuild", "store flush", "store repair",
     "costs prices set", "costs fee", "resource list", "resource delete", "user rotate", "user revoke", "user list",
     "credential rotate", "credential revoke", "credential list", "binding list", "binding show", "binding update",
@@ -58,9 +77,12 @@ IN_EXISTING_FILES = {
     "binding activity", "operations list", "operations show", "operations metrics", "jobs list", "jobs show",
     "jobs retry", "jobs cancel", "deliveries list", "deliveries show", "deliveries retry", "deliveries drop",
     "costs summary", "costs events", "costs fees", "costs prices list", "costs prices remove", "store check",
-    "store stats", "store verify", "store jobs", "agent memory show", "agent sessions show",
+    "store stats", "store verify", "store jobs", "store events", "agent memory show", "agent sessions show",
     "agent sessions search", "transcript replay", "transcript export", "transcript lifecycle", "transcript repair",
     "provider list", "provider show", "provider check", "platform capability-snapshot", "platform profiles",
+    "runtime capabilities", "runtime recall", "runtime project", "runtime inspect", "runtime replay", "runtime close",
+    "runtime skill list", "runtime skill show", "runtime skill edit", "runtime skill enable", "runtime skill disable",
+    "runtime skill delete",
 }  # fmt: skip
 
 
@@ -109,17 +131,17 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: str) -> int:
-    sys.stdin = io.TextIOWrapper(io.BytesIO(b"My cat is called Tom\n"))
+    before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(b"My cat is called Tom\n"))
     try:
         return main(arguments)
     finally:
-        sys.stdin = sys.__stdin__
+        sys.stdin = before
 
 
 def test_every_command_is_known_to_create_files_or_not() -> None:
-    known = {*CREATING, *SERVING, *IN_EXISTING_FILES}
+    known = {*CREATING, *SERVING, *RUNNING, *IN_EXISTING_FILES}
     assert set(commands(get_command(app))) == known
-    assert len(known) == len(CREATING) + len(SERVING) + len(IN_EXISTING_FILES)
+    assert len(known) == len(CREATING) + len(SERVING) + len(RUNNING) + len(IN_EXISTING_FILES)
 
 
 @contextmanager
@@ -142,16 +164,18 @@ def serving(folder: Path) -> Iterator[None]:
 def test_no_command_creates_a_file_for_others(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     served = workspace / "served"
     served.mkdir(0o700)
+    (workspace / "backups").mkdir(0o700)
     (workspace / "note.txt").touch(0o600)
     (workspace / "note.txt").write_text("Sourdough needs twelve hours.")
     with serving(served), careless():
         for name, arguments in CREATING.items():
-            assert run(*name.split(), *arguments) == 0, (name, capsys.readouterr())
+            found = [str(next(workspace.glob(each))) if "*" in each else each for each in arguments]
+            assert run(*name.split(), *found) == 0, (name, capsys.readouterr())
             assert not wide(workspace), name
     assert not wide(workspace)
     assert {path.name for path in workspace.rglob("*")} >= {
         "init.db", "memory.db", "resources.db", "users.db", "credentials.db", "bindings.db", "copy.db", "imported.db",
-        "space.jsonl", "config.json", ".gitignore", "sessions", "memories",
+        "restored.db", "space.jsonl", "config.json", ".gitignore", "sessions", "memories",
     }  # fmt: skip
 
 

@@ -21,13 +21,15 @@ from holdfast import failpoints
 from holdfast.app import _open_archive, _open_store
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
+from holdfast.domain.memory import Plane, Status
+from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     DeliveryStatus,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptState,
 )
@@ -81,7 +83,9 @@ async def govern(location: str) -> None:
             external_id="turn/1",
             delivery=DeliveryStatus.DELIVERED,
             attribution=ActorAttribution(speaker_id="ana"),
-            host_refs=[HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, RefVisibility.HOST_UI, "Ticket seven")],
+            host_refs=[
+                HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, HostRefVisibility.HOST_UI, "Ticket seven")
+            ],
         )
         deleted = replace(
             scribe.turn(thread, FORGOTTEN),
@@ -94,10 +98,13 @@ async def govern(location: str) -> None:
 
         first = scribe.revision(thread, "It snows.", vectors=())
         second = replace(scribe.revision(thread, "It does not snow.", vectors=()), contradicts=(first.id,))
+        skill = scribe.revision(thread, "Sweep the snow.", plane=Plane.PROCEDURAL, vectors=())
+        state = SkillState("runtime_skill__sweep", use_count=2, last_outcome_note="The broom was short.")
 
         def note(transaction: Transaction) -> None:
-            for revision in (replace(first, contradicts=(second.id,)), second):
+            for revision in (replace(first, contradicts=(second.id,)), second, skill):
                 transaction.records.add_revision(revision, EMBEDDER, ANALYZER)
+            transaction.skills.put(skill.id, thread.partition, state, Status.ACCEPTED)
             transaction.transcripts.set_state(thread, [2], TranscriptState.RAW_DELETED, scribe.clock.step())
             transaction.aliases.put(thread, "chat", scribe.clock.step())
             transaction.events.append(event)

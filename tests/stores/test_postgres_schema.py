@@ -324,8 +324,6 @@ def test_without_psycopg_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     for name in [name for name in sys.modules if name.startswith(("psycopg", "holdfast.stores.postgres"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(
-        StoreUnusable, match=r"needs psycopg; install it with: pip install 'holdfast\[postgres\]'"
-    ) as told:
+    with pytest.raises(StoreUnusable, match=r"needs psycopg; install it with: .*pip install .*\[postgres\]") as told:
         holdfast.open(f"postgresql://me:hush@localhost/{DATABASE}", embedder="fake")
     assert "hush" not in str(told.value)

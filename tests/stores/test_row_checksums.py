@@ -65,7 +65,7 @@ def damage(database: Any, layout: RowLayout, column: str) -> bool:
 
 def test_any_column_of_any_row_that_changed_is_found(place: Place) -> None:
     with holdfast.open(place.location, embedder="fake", work=False) as memory:
-        memory.search("canary")  # for a row of `operations`
+        memory.add("canary five", subject="ana")  # for a row of `operations`, and one of `events`
     unlike, tables = 0, set()
     with connected(place) as (database, dialect):
         for layout in dialect.layouts(database):

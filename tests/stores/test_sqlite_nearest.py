@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import os
 import random
 import signal
@@ -18,6 +19,8 @@ import pytest
 
 import holdfast
 from holdfast import Memory
+from holdfast.cli.doctor import run_checks
+from holdfast.cli.options import StoreOptions
 from holdfast.domain.access import LOCAL_OPERATOR, Action, authorize
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.scope import Scope
@@ -166,14 +169,19 @@ def test_a_copy_of_the_file_alone_is_searched_exactly_until_its_index_is_made(pa
 
 
 def test_without_the_library_everything_is_exact_and_an_explanation_says_why(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
+    path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(memory)
-    monkeypatch.setattr(graphs, "is_installed", lambda: False)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "usearch" else found(name, *more)
+    )
     assert memory.drain() == 0
     (way,) = memory.explain("note", subject="ana").ways
     assert not way.approximate
-    assert "holdfast[approximate]" in str(way.reason)
+    assert way.reason == "usearch is not installed; `holdfast doctor` says how to install it"
+    advice = {each.name: each.advice for each in run_checks(StoreOptions(str(path), "fake"))}
+    assert "[approximate]" in str(advice["large partitions"])
 
 
 def test_a_memory_that_is_in_no_file_is_searched_exactly() -> None:
@@ -248,7 +256,7 @@ def test_what_is_forgotten_after_the_files_are_written_is_blanked_before_they_co
 ) -> None:
     with opened(path) as memory, opened(path) as other:
         made = fill(memory)
-        written = graphs._sync_folder
+        written = graphs.sync_folder
 
         def forgetting(folder: Path) -> None:
             written(folder)
@@ -256,7 +264,7 @@ def test_what_is_forgotten_after_the_files_are_written_is_blanked_before_they_co
             other.forget(made[7], subject="ana")
             monkeypatch.undo()
 
-        monkeypatch.setattr(graphs, "_sync_folder", forgetting)
+        monkeypatch.setattr(graphs, "sync_folder", forgetting)
         memory.drain()
         assert is_approximate(memory)
         assert not held(path, text(7))

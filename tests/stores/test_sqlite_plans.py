@@ -23,7 +23,7 @@ from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.ports import IndexUpdate
 from holdfast.stores.sqlite.writer import SqliteTransaction
 from holdfast.testing.store_suite.control_scribe import ControlScribe, management_grant
-from holdfast.testing.store_suite.scribe import ANALYZER, EMBEDDER, Scribe, vector
+from holdfast.testing.store_suite.scribe import ANALYZER, EMBEDDER, Scribe, event_id, vector
 
 ANA = Scope(subject="ana", app="app", conversation="c")
 
@@ -75,7 +75,9 @@ def test_lookups_by_id_walk_through_nothing(watched: Watched, scope: Scope) -> N
         lambda: transaction.records.add_revision(
             scribe.revision(ANA, "better", of=memory, supersedes=1, evidence=[message.id]), EMBEDDER, ANALYZER
         ),
-        lambda: transaction.records.forget(transaction.records.plan_forget(ForgetTarget(ids=(gone.id,))), now),
+        lambda: transaction.records.forget(
+            transaction.records.plan_forget(ForgetTarget(ids=(gone.id,))), now, event_id
+        ),
         lambda: transaction.jobs.enqueue(scribe.job_id(), everywhere, now),
         lambda: transaction.jobs.has_due(now),
         lambda: transaction.jobs.claim(frozenset(JobKind), now, timedelta(seconds=1)),

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from holdfast.agent.ports import ModelMessage, Role, SessionEvent, ToolSpec
-from holdfast.agent.skills import Skill, Skills
+from holdfast.agent.skills import Skills, activation_text
 from holdfast.domain.visible_text import one_line
+from holdfast.skill_folders.document import Skill
 
 INSTRUCTIONS = (
     "You are a helpful assistant that remembers. Answer briefly and plainly, and say so when you do not know something."
@@ -54,7 +55,7 @@ class ContextBuilder:
         """
         return (
             ModelMessage(Role.SYSTEM, self.system_prompt(memory, tools, answer_now=answer_now)),
-            *(ModelMessage(Role.USER, skill.activation) for skill in activated),
+            *(ModelMessage(Role.USER, activation_text(skill)) for skill in activated),
             *reference,
             *history,
             ModelMessage(Role.USER, prompt),

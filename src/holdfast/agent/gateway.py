@@ -38,7 +38,7 @@ _MAX_RESULT_CHARS = 2_000
 _MAX_NAME_CHARS = 300
 _LEFT_OUT_CHARS = 60
 _POLICY_FIELDS = ("role", "sender_id", "trust")
-_TRUSTS = {trust.name.lower(): trust for trust in Trust}
+_TRUSTS = {str(trust): trust for trust in Trust}
 _FAILURES = (GatewayError, InvalidInput, StoreClosed)
 
 RECALL_SUCCEEDED: Final = "memory_gateway_recall_succeeded"

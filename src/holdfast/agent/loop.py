@@ -18,7 +18,7 @@ from typing import Any
 import uuid_utils
 
 from holdfast.agent.context import ACTIVATE, ANSWERED, INSTRUCTIONS, PROMPTED, ContextBuilder, history_of
-from holdfast.agent.gateway import AuditEvent
+from holdfast.agent.gateway import ADD_FAILED, ADD_SUCCEEDED, AuditEvent
 from holdfast.agent.loader import EngineLoadResult
 from holdfast.agent.memory import Turn
 from holdfast.agent.ports import (
@@ -48,11 +48,12 @@ from holdfast.agent.result import (
     session_sources,
 )
 from holdfast.agent.session_search import session_search_tool
-from holdfast.agent.skills import Skill, activate_skill_tool
+from holdfast.agent.skills import activate_skill_tool
 from holdfast.agent.tools import ToolOutcome, storable
 from holdfast.domain.checks import checked_text
 from holdfast.domain.scope import check_part
 from holdfast.errors import HoldfastError, ModelError, ModelUnavailable, StoreError
+from holdfast.skill_folders.document import Skill
 
 TOOL_CALL = "tool_call"
 TOOL_RESULT = "tool_result"
@@ -244,6 +245,9 @@ class _Run:
 
     async def _record(self, event: AuditEvent) -> None:
         self._unwritten.append(NewSessionEvent(event.kind, data=dict(event.data)))
+        if event.kind in (ADD_SUCCEEDED, ADD_FAILED):
+            # Written before `flush` is sent: if this process ends meanwhile, the add is on record.
+            await self._write()
 
     async def _write(self, *events: NewSessionEvent) -> None:
         pending = [*self._unwritten, *events]

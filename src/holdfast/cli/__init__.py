@@ -14,11 +14,4 @@ from holdfast.cli.program import app
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    return exits.run(app, arguments, as_json=_wants_json(arguments))
-
-
-def _wants_json(arguments: Sequence[str]) -> bool:
-    """True if `--json` was given. Checked before parsing, because parse errors are reported as JSON too."""
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in options
+    return exits.run(app, list(sys.argv[1:] if argv is None else argv))

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import Parameter
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -18,11 +19,11 @@ import typer
 import holdfast
 from holdfast.cli.exits import UsageError
 from holdfast.cli.formatting import format_count
-from holdfast.cli.json_output import print_json
-from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, expand_options, option
+from holdfast.cli.options import OnlyText, option, quoted_in_shell
 from holdfast.cli.progress import Advance, progress
 from holdfast.cli.store_access import open_memory, run_due_jobs
 from holdfast.cli.terminal_safety import on_one_line
+from holdfast.cli.verb_commands import CliOption, MemoryCall, memory_command
 from holdfast.domain.results import Added, Flushed, SkippedMessage
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.inputs import ScopeKwargs, drafts_from
@@ -31,7 +32,6 @@ BATCH = 500
 _PIPE = "-"
 _POSITION = re.compile(r"messages\[(\d+)\]\.?(.*)")
 
-Texts = Annotated[list[str] | None, typer.Argument(metavar="TEXT", hidden=True)]
 File = Annotated[
     Path | None,
     typer.Option(
@@ -95,40 +95,62 @@ class Tally:
         self.waiting += len(added.jobs)
 
 
-@expand_options
-def add(
-    saying: MessageOptions,
-    place: ScopeOptions,
-    chosen: StoreOptions,
-    texts: Texts = None,
-    file: File = None,
-    source: Annotated[OnlyText, option("--source", "NAME", "The source it comes from.")] = None,
-    flush: Flush = False,
-    as_json: Json = False,
-) -> None:
-    """Add messages to a conversation. They are on disk and searchable when this returns.
-
-    Each TEXT is a message. Without --conversation it goes into the one called default.
-
-    With --file, or - to read a pipe, the input is JSON Lines: each line a text, or an object with text and any of
-    sender, role, timestamp, id and metadata. Lines are stored in batches of 500, each wholly or not at all.
-    """
+def _add(call: MemoryCall) -> Tally:
+    """Read the messages and store them."""
+    texts, file, saying = _texts(call), call.values["file"], call.values["saying"]
     tally = Tally()
-    with _open_lines(texts or [], file, saying) as lines:
+    with _open_lines(texts, file, saying) as lines:
         batches = _batches(lines)
         # Read before the store is opened: a mistake in the first lines leaves no empty store behind.
         first = next(batches, None)
         if first is None:
             raise InvalidInput("messages", "the input is empty; give one JSON object or text per line")
-        with open_memory(chosen, create=True) as memory:
+        with open_memory(call.chosen, create=True) as memory:
             with progress(
-                "adding", quiet=as_json or bool(texts and texts != [_PIPE]), total=_line_count(file)
+                "adding", quiet=call.as_json or bool(texts and texts != [_PIPE]), total=_line_count(file)
             ) as advance:
-                _add_all(memory, chain([first], batches), tally, advance, source=source, where=place.scope_kwargs())
-            if flush:
-                tally.flushed = memory.flush(**place.scope_kwargs())
-                run_due_jobs(memory, chosen)
-    _print_tally(tally, as_json)
+                source = call.arguments.get("source")
+                _add_all(memory, chain([first], batches), tally, advance, source=source, where=call.where)
+            if call.values["flush"]:
+                tally.flushed = memory.flush(**call.where)
+                run_due_jobs(memory, call.chosen)
+    return tally
+
+
+def _texts(call: MemoryCall) -> list[str]:
+    """Return the texts. In the shell, words without quotes are one text."""
+    texts = call.values["drafts"] or []
+    quoted = quoted_in_shell.get()
+    return texts if quoted is None or not texts or quoted.intersection(texts) else [" ".join(texts)]
+
+
+@memory_command(
+    "add",
+    options={"drafts": CliOption("TEXT", optional=True), "source": CliOption(help="The source it comes from.")},
+    extra={"saying": (MessageOptions, Parameter.empty), "file": (File, None), "flush": (Flush, False)},
+    run=_add,
+)
+def add(tally: Tally, call: MemoryCall) -> None:
+    """Add messages to a conversation. They are on disk and searchable when this returns.
+
+    Each TEXT is a message. Without --conversation it goes into the one called default.
+
+    With --file, or - to read a pipe, the input is JSON Lines: each line a text, or an object with text or content and
+    any of sender, role, timestamp, id and metadata. Messages of OpenAI, Anthropic and LangChain are such objects.
+    Lines are stored in batches of 500, each wholly or not at all.
+    """
+    print(f"Stored {format_count(tally.stored, 'message')} in conversation {on_one_line(tally.conversation)}.")
+    texts = _texts(call)
+    if len(texts) > 1 and not any(" " in text for text in texts):
+        print("Each word is a message of its own; put quotes around a text of several words.")
+    for reason, number in Counter(skip.reason for skip in tally.skipped).items():
+        print(f"Skipped {number:,}, {reason}.")
+    if tally.waiting:
+        print("They are searchable by words; `holdfast flush` waits until they are searchable by meaning.")
+    if tally.flushed is not None:
+        print(
+            f"Flushed: {tally.flushed.messages:,} sealed. `holdfast search --kind memory` finds the extracted memories."
+        )
 
 
 def _add_all(
@@ -226,7 +248,7 @@ def _message(raw: bytes, number: int) -> dict[str, Any]:
     return value
 
 
-# --- output -----------------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 def _with_line_number(error: InvalidInput, batch: list[InputLine]) -> InvalidInput:
@@ -246,18 +268,3 @@ def _stored_note(before: Tally) -> str:
         return ""
     count = f"{len(before.message_ids):,} messages"
     return f" ({count} before it are stored; another run does not store messages with an id or a timestamp twice)"
-
-
-def _print_tally(tally: Tally, as_json: bool) -> None:
-    if as_json:
-        print_json(tally)
-        return
-    print(f"Stored {format_count(tally.stored, 'message')} in conversation {on_one_line(tally.conversation)}.")
-    for reason, number in Counter(skip.reason for skip in tally.skipped).items():
-        print(f"Skipped {number:,}, {reason}.")
-    if tally.waiting:
-        print("They are searchable by words; `holdfast store flush` waits until they are searchable by meaning.")
-    if tally.flushed is not None:
-        print(
-            f"Flushed: {tally.flushed.messages:,} sealed. `holdfast search --kind memory` finds the extracted memories."
-        )

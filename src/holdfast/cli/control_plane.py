@@ -9,17 +9,24 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 import holdfast
-from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import UsageError
-from holdfast.cli.options import OnlyText, StoreOptions, option
+from holdfast.cli.options import OnlyText, StoreOptions
 from holdfast.cli.store_access import location, require_local_store
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.location import is_server_url
 from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
-Company = Annotated[OnlyText, option("--company", "NAME", "The company.  [env: HOLDFAST_SPACE; default: default]")]
+# A company is a space. The routes of the contract say company; people type both.
+Company = Annotated[
+    OnlyText,
+    typer.Option(
+        "--space", "--company", metavar="NAME", help="The space: the company.  [env: HOLDFAST_SPACE; default: default]"
+    ),
+]
 MAX_PAGE = 200
 
 
@@ -37,7 +44,7 @@ def open_control_plane(
     path = require_local_store(chosen, create=create)
     settings = read_settings()
     opened = partial(holdfast.ControlPlane.open, path, embedder=chosen.embedder, settings=settings, work=False)
-    with errors_as_typed(), opened(space=company) as plane:
+    with opened(space=company) as plane:
         yield plane
 
 

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import holdfast
 from holdfast.cli.control_plane import Company
-from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.exits import require_terminal
 from holdfast.cli.json_output import print_json
 from holdfast.cli.keys import KeyHolder, Name
@@ -54,7 +53,7 @@ def create(name: Name, chosen: StoreOptions, key: CredentialOptions, as_json: Js
     NAME is the agent's id, the user's subject, or the operator's name. Without --role, agents and users are members,
     and operators are admins.
     """
-    with errors_as_typed(), open_memory(chosen, create=True) as memory:
+    with open_memory(chosen, create=True) as memory:
         _issue(memory.create_user, name, chosen, key, as_json)
 
 
@@ -64,7 +63,7 @@ def rotate(name: Name, chosen: StoreOptions, key: CredentialOptions, as_json: Js
 
     With --role or --subject, the new key has those. A revoked credential becomes valid again.
     """
-    with errors_as_typed(), open_memory(chosen) as memory:
+    with open_memory(chosen) as memory:
         _issue(memory.rotate_user, name, chosen, key, as_json)
 
 
@@ -79,7 +78,7 @@ def revoke(
 ) -> None:
     """Revoke a key. It asks first; without a terminal to ask on, it needs --yes."""
     require_terminal(yes)
-    with errors_as_typed(), open_memory(chosen) as memory:
+    with open_memory(chosen) as memory:
         _holder(name, chosen, kind, company).revoke(memory.revoke_user, yes, as_json, kind=kind, space=company)
 
 
@@ -89,7 +88,7 @@ def list_(
 ) -> None:
     """List credentials: kind, name, role, the subjects an agent acts for, and dates. Keys are never shown."""
     kinds = [kind] if kind is not None else sorted(ROLES)
-    with errors_as_typed(), open_memory(chosen) as memory:
+    with open_memory(chosen) as memory:
         found = take_first(chain.from_iterable(_iter_credentials(memory, each, company) for each in kinds), limit)
     if as_json:
         print_json({"credentials": found})

@@ -110,7 +110,7 @@ def _search(memory: holdfast.Memory) -> Step:
 
     return Step(
         "search",
-        "Ask in your own words. The best result shares none of them: it is found by meaning.",
+        "Ask in your own words. The best result shares none of them: found by meaning, at a low score.",
         f"""
         for hit in memory.search("{BY_MEANING}", subject="ana", top_k=3):
             print(hit.score, hit.text)
@@ -271,4 +271,4 @@ def _show(steps: Iterator[Step]) -> None:
         screen.print()
     screen.print(Text("That was a temporary store, now deleted. Create your own:", style="bold"))
     screen.print('  holdfast add "I moved to Lisbon last week." --subject ana')
-    screen.print('  holdfast search "Where does Ana live?" --subject ana')
+    screen.print('  holdfast recall "Where does Ana live?" --subject ana')

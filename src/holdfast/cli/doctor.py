@@ -10,9 +10,8 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -20,17 +19,21 @@ import holdfast
 from holdfast.app import find_wide_store_files, store_model_verbs
 from holdfast.cli.exits import ExitCode
 from holdfast.cli.formatting import format_count
+from holdfast.cli.health import Check, CheckHealth
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, StoreOptions, expand_options
+from holdfast.cli.settings_check import check_settings, shown_settings
 from holdfast.cli.store_access import MEMORY, location, server_settings, store_exists
 from holdfast.cli.suggestions import suggest_command
-from holdfast.cli.terminal_safety import on_one_line
+from holdfast.cli.terminal_safety import on_one_line, quote_word
+from holdfast.domain.custom_embedder import DERIVED, NAMED
 from holdfast.domain.location import is_server_url, redact_location
 from holdfast.domain.manifest import MENDS, REBUILDS, ROWS, RepairAction
 from holdfast.domain.model_endpoint import ModelProtocol, choose_endpoint, validate_model
 from holdfast.domain.results import UNCHECKED, Finding, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
 from holdfast.errors import AccessDenied, ConfigurationError, HoldfastError
+from holdfast.installation import install_command
 from holdfast.settings import MODEL_VERBS, Settings, read_settings
 
 _LEAST_PYTHON = (3, 11)
@@ -39,33 +42,36 @@ _LITTLE_SPACE = 500 * 1024 * 1024
 _NO_SPACE = 20 * 1024 * 1024
 
 
-class CheckHealth(StrEnum):
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of one check. `advice` says what to do, if anything."""
-
-    name: str
-    health: CheckHealth
-    detail: str
-    advice: str = ""
-
-
 @expand_options
-def doctor(chosen: StoreOptions, as_json: Json = False) -> None:
+def doctor(
+    chosen: StoreOptions,
+    settings: Annotated[
+        bool, typer.Option("--settings", help="Only list every setting, and where it comes from.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Check Python, the settings, the embedder, the store and the disk. Exit code 1 if something fails."""
+    if settings:
+        _list_settings(chosen, as_json)
+        return
     checks = list(run_checks(chosen))
     failed = any(check.health is CheckHealth.FAIL for check in checks)
     if as_json:
-        print_json({"ok": not failed, "checks": checks})
+        print_json({"ok": not failed, "checks": checks, "settings": shown_settings(chosen)})
     else:
         _show(checks)
     if failed:
         raise typer.Exit(ExitCode.PROBLEM)
+
+
+def _list_settings(chosen: StoreOptions, as_json: bool) -> None:
+    from holdfast.cli import render
+
+    shown = shown_settings(chosen)
+    if as_json:
+        print_json({"settings": shown})
+    else:
+        render.show_table(("setting", "value", "from"), [(each.name, each.value, each.origin) for each in shown], "")
 
 
 def run_checks(chosen: StoreOptions) -> Iterator[Check]:
@@ -77,14 +83,15 @@ def run_checks(chosen: StoreOptions) -> Iterator[Check]:
     try:
         path = location(chosen)
     except ConfigurationError as error:
-        yield Check("settings", CheckHealth.FAIL, str(error), "correct the environment variable, or unset it")
+        advice = "correct or remove it; `holdfast doctor --settings` says where it is"
+        yield Check("settings", CheckHealth.FAIL, str(error), advice)
         return
-    yield _settings(path)
+    yield from check_settings(chosen)
     if is_server_url(path):
         yield from _server(path)
         return
     yield _approximate(path)
-    yield from _privacy(path)
+    yield from _privacy(path, chosen)
     yield _documents()
     embedder = _embedder(chosen)
     yield embedder
@@ -100,27 +107,6 @@ def _version(name: str, found: str, new_enough: bool, advice: str) -> Check:
     return Check(name, CheckHealth.OK, found) if new_enough else Check(name, CheckHealth.FAIL, found, advice)
 
 
-def _settings(path: str) -> Check:
-    """Show the settings; keys only as set or not set."""
-    now = read_settings()
-    values = {
-        "store": redact_location(path),
-        "space": now.space,
-        "embedder": now.embedder,
-        "embedder_url": now.embedder_url,
-        "embedder_key": "set" if now.embedder_key else "not set",
-        "model": now.model or "none",
-        "model_verbs": now.model_verbs or "not set",
-        "model_key": "set" if now.model_key else "not set",
-        "key": "set" if now.key else "not set",
-        "timeout_seconds": f"{now.timeout_seconds:g}",
-        "busy_seconds": f"{now.busy_seconds:g}",
-        "cache_bytes": f"{now.cache_bytes:,}",
-        "approximate_from": f"{now.approximate_from:,}",
-    }
-    return Check("settings", CheckHealth.OK, ", ".join(f"{name} {value}" for name, value in values.items()))
-
-
 def _approximate(path: str) -> Check:
     """Check whether large partitions can be searched with an index."""
     least = read_settings().approximate_from
@@ -128,7 +114,7 @@ def _approximate(path: str) -> Check:
         return Check("large partitions", CheckHealth.OK, "searched exactly: HOLDFAST_APPROXIMATE_FROM is 0")
     if "://" not in path and importlib.util.find_spec("usearch") is None:
         detail = f"searched exactly, even from {least:,} records on: usearch is not installed"
-        return Check("large partitions", CheckHealth.OK, detail, "pip install 'holdfast[approximate]' to index them")
+        return Check("large partitions", CheckHealth.OK, detail, f"`{install_command('approximate')}`, to index them")
     return Check("large partitions", CheckHealth.OK, f"searched with an index from {least:,} records on")
 
 
@@ -168,12 +154,20 @@ def _embedder(chosen: StoreOptions) -> Check:
     return Check("embedder", CheckHealth.OK, explained.embedder)
 
 
-def _privacy(path: str) -> Iterator[Check]:
+def _privacy(path: str, chosen: StoreOptions) -> Iterator[Check]:
     """Warn of files of the store that others may use."""
-    for own, advice in ((True, "`holdfast store repair --apply`"), (False, "their owner must run: chmod go= FILE")):
+    for own in (True, False):
         if wide := [str(file) for file in find_wide_store_files(path) if file.own is own]:
             whose = "" if own else ", and belong to another user"
+            protect = f"`chmod go= {' '.join(map(quote_word, wide))}`, as their owner"
+            advice = f"`{_store_command(chosen, 'store repair --apply')}`" if own else protect
             yield Check("privacy", CheckHealth.WARN, f"can be read by others{whose}: {', '.join(wide)}", advice)
+
+
+def _store_command(chosen: StoreOptions, path: str) -> str:
+    """A command for this store, with its embedder."""
+    embedder = "" if chosen.embedder is None else f" --embedder {quote_word(chosen.embedder)}"
+    return suggest_command(chosen, path) + embedder
 
 
 def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
@@ -184,7 +178,7 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
         return
     try:
         if not store_exists(path):
-            yield _missing(path)
+            yield _missing(path, chosen)
             return
         with holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False) as memory:
             found, verification = memory.stats(space=EVERYWHERE), memory.verify()
@@ -195,15 +189,17 @@ def _store(path: str, chosen: StoreOptions) -> Iterator[Check]:
     yield Check("contents", CheckHealth.OK, _contents(found))
     yield from _vectors(found.embedder, chosen.embedder or read_settings().embedder)
     for finding in verification.findings:
-        yield Check("integrity", CheckHealth.FAIL, f"{finding.check}: {finding.problem}", _how_to_mend(finding))
+        yield Check("integrity", CheckHealth.FAIL, f"{finding.check}: {finding.problem}", _how_to_mend(finding, chosen))
     counts = dict(verification.checked)
     if unchecked := counts.pop(UNCHECKED, 0):
         detail = f"{unchecked:,} rows from before there were checksums are not checked"
-        yield Check("integrity", CheckHealth.WARN, detail, "`holdfast worker` adds their checksums")
+        yield Check(
+            "integrity", CheckHealth.WARN, detail, f"`{_store_command(chosen, 'worker --once')}` adds their checksums"
+        )
     elif verification.ok:
         yield Check("integrity", CheckHealth.OK, f"{sum(counts.values()):,} rows checked")
     yield from _unproven_operators(verification, chosen)
-    yield _waiting(found)
+    yield _waiting(found, chosen)
 
 
 def _unproven_operators(verification: Verification, chosen: StoreOptions) -> Iterator[Check]:
@@ -232,20 +228,26 @@ def _operator_token(path: str) -> Iterator[Check]:
         yield Check("operator token", CheckHealth.OK, f"{file} can be read by this account alone")
 
 
-def _how_to_mend(finding: Finding) -> str:
+def _how_to_mend(finding: Finding, chosen: StoreOptions) -> str:
     mend = MENDS.get(finding.check)
     if mend is RepairAction.REINDEX or finding.check in REBUILDS:
-        return "`holdfast store rebuild`; nothing that was said or learned is lost"
+        return f"`{_store_command(chosen, 'store rebuild')}`; nothing that was said or learned is lost"
     if finding.check == ROWS:
         return ""
-    return "restore the store from a backup" if mend is None else "`holdfast store repair --apply`"
+    return "restore the store from a backup" if mend is None else f"`{_store_command(chosen, 'store repair --apply')}`"
 
 
 def _vectors(made_by: str, chosen: str) -> Iterator[Check]:
     """Warn if the stored vectors are by an embedder that is not configured."""
     if made_by.partition(":")[0] != chosen.partition(":")[0]:
         detail = f"by {made_by}, which is not configured: nothing is searched by meaning or embedded"
-        yield Check("vectors", CheckHealth.WARN, detail, "name it with --embedder or HOLDFAST_EMBEDDER")
+        kind, _, name = made_by.partition(":")
+        like = {"onnx": ":DIRECTORY", "openai": ":MODEL"}.get(kind, "")
+        advice = f"name it with --embedder or HOLDFAST_EMBEDDER, as {kind}{like}"
+        if kind in (DERIVED, NAMED):
+            program = f"the Python program whose embedder is {name.rsplit(':', 2)[0]:.80}"
+            advice = f"search by meaning in {program}; here, `--method keyword` searches by words"
+        yield Check("vectors", CheckHealth.WARN, detail, on_one_line(advice))
 
 
 def _server(path: str) -> Iterator[Check]:
@@ -263,15 +265,15 @@ def _server(path: str) -> Iterator[Check]:
     yield Check("contents", CheckHealth.OK, _contents(found))
 
 
-def _missing(path: str) -> Check:
+def _missing(path: str, chosen: StoreOptions) -> Check:
     folder = Path(path).absolute().parent
     if "://" not in path and not folder.is_dir():
-        problem, advice = "does not exist", "create it, or name another with --store"
+        problem, advice = "does not exist", f"`mkdir -p {quote_word(str(folder))}`, or name another with --store"
     elif "://" not in path and not os.access(folder, os.W_OK):
         problem, advice = "cannot be written", "change its permissions, or use --store"
     else:
         detail = f"there is none at {redact_location(path)} yet"
-        return Check("store", CheckHealth.WARN, detail, "`holdfast store init` creates it")
+        return Check("store", CheckHealth.WARN, detail, f"`{_store_command(chosen, 'store init')}` creates it")
     return Check("store", CheckHealth.FAIL, f"the folder {folder} {problem}", advice)
 
 
@@ -302,7 +304,7 @@ def _model(path: str) -> Iterator[Check]:
         yield Check("model", CheckHealth.FAIL, str(error), "correct HOLDFAST_MODEL and HOLDFAST_MODEL_URL")
         return
     if endpoint.protocol is ModelProtocol.ANTHROPIC and importlib.util.find_spec("anthropic") is None:
-        problem, advice = f"{settings.model} needs Anthropic's SDK", "pip install 'holdfast[agent]'"
+        problem, advice = f"{settings.model} needs Anthropic's SDK", f"`{install_command('agent')}`"
         yield Check("model", CheckHealth.FAIL, problem, advice)
         return
     verbs = of_store if settings.asked_verbs is None else settings.asked_verbs
@@ -325,7 +327,7 @@ def _verbs_of_store(path: str, settings: Settings) -> frozenset[str]:
     return asyncio.run(store_model_verbs(path, settings))
 
 
-def _waiting(found: Stats) -> Check:
+def _waiting(found: Stats, chosen: StoreOptions) -> Check:
     to_do = sum(found.jobs.get(status, 0) for status in ("queued", "running"))
     detail = f"{format_count(found.without_vectors, 'record')} without vectors, {format_count(to_do, 'job')} to do"
     if found.stale_vectors:
@@ -333,7 +335,7 @@ def _waiting(found: Stats) -> Check:
     if failed := found.jobs.get("failed", 0):
         detail += f", {format_count(failed, 'attempt')} failed"
     if found.pending_vectors or to_do:
-        return Check("work", CheckHealth.WARN, detail, "`holdfast store flush` does it")
+        return Check("work", CheckHealth.WARN, detail, f"`{_store_command(chosen, 'worker --once')}` does it")
     return Check("work", CheckHealth.OK, detail)
 
 
@@ -357,8 +359,9 @@ def _show(checks: list[Check]) -> None:
 
     screen = render.console()
     styles = {CheckHealth.OK: "green", CheckHealth.WARN: "yellow", CheckHealth.FAIL: "bold red"}
+    widest = max(len(check.name) for check in checks)
     for check in checks:
-        head = Text(f"{check.health:<4} ", style=styles[check.health]).append(f"{check.name:<9} ", style="bold")
+        head = Text(f"{check.health:<4} ", style=styles[check.health]).append(f"{check.name:<{widest}} ", style="bold")
         render.print_hanging(screen, head, on_one_line(check.detail))
         if check.advice:
             render.print_hanging(screen, Text(" " * head.cell_len), f"→ {check.advice}", style="dim")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, cast
@@ -48,13 +49,31 @@ def _build_command(name: str, where: str) -> Any:
         holder.add_typer(target, name=name)
     else:
         holder.command(name)(target)
-    return cast(TyperGroup, get_command(holder)).commands[name]
+    command = cast(TyperGroup, get_command(holder)).commands[name]
+    _complete_help(command)
+    return command
+
+
+def _complete_help(command: Any) -> None:
+    """Make lists of commands show whole sentences, and the help of arguments no Python types."""
+    command.short_help = _first_sentence(command.help or "")
+    for each in command.params:
+        if each.param_type_name == "argument" and each.metavar:
+            each.display_type_rich = lambda ctx: None
+    if not isinstance(command, LazyGroup):  # its commands are made when they are used
+        for child in getattr(command, "commands", {}).values():
+            _complete_help(child)
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"\n\n|(?<=\.)\s", text.strip(), maxsplit=1)[0]
 
 
 class LazyGroup(TyperGroup):
-    """A group of lazy commands; subclasses define `entries`."""
+    """A group of lazy commands; subclasses define `entries`, and may define `sections` of them for the help."""
 
     entries: ClassVar[Mapping[str, CommandEntry]]
+    sections: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -65,7 +84,7 @@ class LazyGroup(TyperGroup):
         """Temporarily replace each command by a stand-in that only has its help text."""
         commands = self.commands
         self.commands = {
-            name: TyperCommand(name, help=entry.explained, rich_markup_mode=None)
+            name: TyperCommand(name, help=entry.explained, short_help=entry.explained, rich_markup_mode=None)
             for name, entry in self.entries.items()
         }
         try:
@@ -75,7 +94,13 @@ class LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with self._with_stand_ins():
-            super().format_commands(ctx, formatter)
+            if not self.sections:
+                super().format_commands(ctx, formatter)
+                return
+            widest = max(map(len, self.commands))
+            for title, names in self.sections.items():
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(widest), self.entries[name].explained) for name in names])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         with self._with_stand_ins():

@@ -11,22 +11,61 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
+from holdfast.domain.arguments import alternate_names
+
 if TYPE_CHECKING:
     from holdfast.inputs import ScopeKwargs
 
 
-def option(name: str, metavar: str, explained: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=explained)
+def option(name: str, metavar: str, explained: str, **limits: Any) -> Any:
+    return typer.Option(*option_names(name), metavar=metavar, help=explained, **limits)
+
+
+def option_names(name: str) -> tuple[str, ...]:
+    """Return an option's name and its other names. Only the number of results has any: `--limit`, `--top-k`."""
+    own = name.removeprefix("--").replace("-", "_")
+    others = sorted(alternate_names(own))
+    short = ("-k", "-n") if others else ()
+    return (name, *(f"--{each.replace('_', '-')}" for each in others), *short)
 
 
 # The running command's parameters as typed: an option's name, or an argument's metavar.
 typed_names: ContextVar[Mapping[str, str]] = ContextVar("typed_names", default={})  # noqa: B039 (never changed)
 
+# The parts of a scope that the shell added to the running command: its user did not type them.
+parts_of_shell: ContextVar[frozenset[str]] = ContextVar("parts_of_shell", default=frozenset())
+
+# The words of the shell's line that were typed with quotes; None outside the shell.
+quoted_in_shell: ContextVar[frozenset[str] | None] = ContextVar("quoted_in_shell", default=None)
+
 OnlyText = str | None
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Space = Annotated[OnlyText, option("--space", "NAME", "The tenant.  [env: HOLDFAST_SPACE; default: default]")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
+Space = Annotated[OnlyText, option("--space", "NAME", "The space.  [env: HOLDFAST_SPACE; default: default]")]
 Most = Annotated[int | None, option("--limit", "N", "At most N.  [default: all]")]
+
+
+@dataclass(frozen=True, slots=True)
+class VerbArgument:
+    """An argument of a verb, as far as a command needs it. `make generate` writes them into `verb_arguments.py`.
+
+    `keyword` is its name in the method and `typed` its name as an option, if not its own name. `kind` is text, int,
+    float or flag. `choices` are the values of an enumeration.
+    """
+
+    name: str
+    help: str = ""
+    noun: str = ""
+    kind: str = "text"
+    keyword: str | None = None
+    typed: str | None = None
+    default: Any = None
+    required: bool = False
+    positional: bool = False
+    many: bool = False
+    most: int | None = None
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +90,17 @@ class StoreOptions:
     ] = None
 
 
+LocalStore = Annotated[
+    OnlyText,
+    option("--store", "PLACE", "A path, or a postgresql:// URL.  [env: HOLDFAST_STORE; default: memory.db]"),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class LocalStoreOptions(StoreOptions):
     """The memory, for commands that open the store directly and never through a server."""
 
-    store: Annotated[
-        OnlyText,
-        option(
-            "--store",
-            "PLACE",
-            "A path, or a postgresql:// URL.  [env: HOLDFAST_STORE; default: memory.db]",
-        ),
-    ] = None
+    store: LocalStore = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +145,15 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def call(**values: Any) -> None:
+        from holdfast.cli.error_names import errors_as_typed
+
         typed_names.set(names)
         folded = {
             name: group(**{field.name: values.pop(field.name) for field in fields(group)})
             for name, group in groups.items()
         }
-        command(**values, **folded)
+        with errors_as_typed():
+            command(**values, **folded)
 
     parameters = [
         parameter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Protocol, TypeVar
 
@@ -36,6 +36,18 @@ def iterate_pages(page: Callable[[int, str | None], CliPage[T]], most: int | Non
             return
 
 
+def join_pages(page: Callable[[int, str | None], CliPage[T]], most: int | None) -> tuple[tuple[T, ...], str | None]:
+    """Return all items, or the first `most`, and the cursor after the last page that was read."""
+    last: list[str | None] = [None]
+
+    def read(limit: int, cursor: str | None) -> CliPage[T]:
+        found = page(limit, cursor)
+        last[0] = found.next_cursor
+        return found
+
+    return tuple(iterate_pages(read, most)), last[0]
+
+
 def take_first(found: Iterator[T], most: int | None) -> list[T]:
     """Return the first `most` items, or all."""
     taken = list(islice(found, most))
@@ -46,13 +58,3 @@ def take_first(found: Iterator[T], most: int | None) -> list[T]:
 
 def _warn_of_more() -> None:
     log.warning("there is more; raise --limit to see it")
-
-
-def print_each(lines: Iterable[str], otherwise: str) -> None:
-    """Print lines as they come, or `otherwise` if there are none."""
-    none = True
-    for line in lines:
-        print(line)
-        none = False
-    if none:
-        print(otherwise)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, group, option
+from holdfast.cli.options import Json, command, group, option
 from holdfast.cli.render import show_table
-from holdfast.domain.capabilities import Capability, Gate, Section, catalogue, snapshot
+from holdfast.domain.capabilities import Capability, Gate, MemoryCapabilityCatalog, Section, catalogue, snapshot
 from holdfast.domain.profiles import DEFAULT_PROFILE, KIB, MIB, PROFILES, Profile, profile_of
 
 app = group("Show the profiles and the capabilities of each.")
@@ -22,7 +22,7 @@ _BECAUSE = {
 _Name = Annotated[str, option("--profile", "NAME", "One of `holdfast platform profiles`, with or without profile-.")]
 
 
-@app.command(name="capability-snapshot")
+@command(app, "capability-snapshot")
 def capability_snapshot(profile: _Name = DEFAULT_PROFILE, as_json: Json = False) -> None:
     """Show the capabilities of a profile.
 
@@ -32,6 +32,11 @@ def capability_snapshot(profile: _Name = DEFAULT_PROFILE, as_json: Json = False)
     if as_json:
         print_json(snapshot(shown))
         return
+    print_capabilities(shown)
+
+
+def print_capabilities(shown: MemoryCapabilityCatalog) -> None:
+    """Print each capability by section, and why one is missing."""
     visible = sum(capability.visible for capability in shown.capabilities)
     print(
         f"{shown.profile.name} ({shown.profile.kind}): {visible} of {len(shown.capabilities)} capabilities are visible"
@@ -42,7 +47,7 @@ def capability_snapshot(profile: _Name = DEFAULT_PROFILE, as_json: Json = False)
             print(_line(capability))
 
 
-@app.command()
+@command(app)
 def profiles(as_json: Json = False) -> None:
     """Show every profile and its budget.
 

@@ -2,12 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 import holdfast
 from holdfast.cli.lazy import CommandEntry, LazyGroup
+
+# The commands by purpose, in help order: each with its location and its help's first sentence.
+_SECTIONS: Mapping[str, Sequence[tuple[str, str, str]]] = {
+    "Start here": (
+        ("demo", "demo:demo", "Show what a memory does in under a minute."),
+        ("add", "add:add", "Add messages to a conversation."),
+        ("search", "search:search", "Search messages and memories by meaning and by words, best first."),
+        (
+            "recall",
+            "search:recall",
+            "Print what to show a model: what bears on the query, best first, each thing once, as one message.",
+        ),
+        ("doctor", "doctor:doctor", "Check Python, the settings, the embedder, the store and the disk."),
+    ),
+    "Memory": (
+        ("shell", "shell:shell", "Type commands at a prompt; Tab completes them."),
+        ("list", "records:list_", "List messages and memories, newest first."),
+        ("get", "records:get", "Show the memory or message ID with everything that is known about it."),
+        (
+            "remember",
+            "remember:remember",
+            'Store a memory: TEXT, a statement that can be understood on its own, such as "Ana lives in Lisbon".',
+        ),
+        ("correct", "remember:correct", "Replace the text of the memory or message ID by TEXT."),
+        ("history", "records:history", "Show every revision of the memory ID, oldest first: who made it and why."),
+        ("revert", "remember:revert", "Make revision REVISION of the memory ID current again."),
+        (
+            "forget",
+            "forget:forget",
+            "Permanently forget memories or messages by ID, or a whole conversation, subject or source.",
+        ),
+        (
+            "explain",
+            "search:explain",
+            "Search, and show each part of each score and the evidence behind each result.",
+        ),
+        (
+            "browse",
+            "search:browse",
+            "List messages and memories by the time they were said or recorded, from any offset, with the total.",
+        ),
+        ("flush", "flush:flush", "Finish pending work: seal the conversation, make missing vectors, extract memories."),
+        ("export", "space:export_space", "Export a space to a file, one record per line."),
+        ("import", "space:import_space", "Import a file that `export` made."),
+        ("resource", "resource:app", "Store documents for search: text, markdown, HTML, PDF and DOCX."),
+        ("transcript", "transcript:app", "Show and check transcripts; archive, mask or delete turns."),
+        (
+            "runtime",
+            "runtime:app",
+            "Use a memory as a host's runtime does: recall, project, inspect, move, and manage skills.",
+        ),
+        ("agent", "agent:app", "Chat with an agent that has memory, and inspect its memory."),
+    ),
+    "Service": (
+        ("serve", "serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
+        ("worker", "worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
+        ("user", "user:app", "Create users, rotate their keys, and revoke them."),
+        ("credential", "credential:app", "Manage keys with roles for a company's agents, users and operators."),
+        ("binding", "binding:app", "Choose the memory provider for a company or one of its agents."),
+        ("provider", "provider:app", "List memory providers, and check one before binding it."),
+    ),
+    "Operate": (
+        ("store", "store:app", "Create, measure, check, copy, back up and repair the store."),
+        ("space", "space:app", "Export or import all data of one space as a file."),
+        ("operations", "operations:app", "Show memory operations, their callers and outcomes."),
+        ("jobs", "jobs:app", "Show, retry and cancel background jobs."),
+        ("deliveries", "deliveries:app", "Show hook deliveries; retry or drop dead ones."),
+        ("costs", "costs:app", "Show the cost of memory, and set token prices."),
+        ("platform", "platform:app", "Show the profiles and the capabilities of each."),
+        ("replay", "replay:app", "Run, record and compare replay fixtures, to see if an upgrade changes anything."),
+    ),
+}
 
 
 class Program(LazyGroup):
@@ -15,46 +88,23 @@ class Program(LazyGroup):
 
     entries: ClassVar[dict[str, CommandEntry]] = {
         name: CommandEntry(f"holdfast.cli.{where}", explained)
-        for name, where, explained in (
-            ("demo", "demo:demo", "Show what a memory does in under a minute."),
-            ("serve", "serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
-            ("worker", "worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
-            ("add", "add:add", "Add messages to a conversation."),
-            ("search", "search:search", "Search messages and memories by meaning and by words, best first."),
-            (
-                "explain",
-                "search:explain",
-                "Search, and show each part of each score and the evidence behind each result.",
-            ),
-            (
-                "recall",
-                "search:recall",
-                "Print what to show a model: what bears on the query, best first, each thing once, as one message.",
-            ),
-            ("history", "history:history", "Show every revision of the memory ID, oldest first: who made it and why."),
-            ("revert", "history:revert", "Make revision REVISION of the memory ID current again."),
-            (
-                "forget",
-                "forget:forget",
-                "Permanently forget memories or messages by ID, or a whole conversation, subject or source.",
-            ),
-            ("doctor", "doctor:doctor", "Check Python, the settings, the embedder, the store and the disk."),
-            ("agent", "agent:app", "Chat with an agent that has memory, and inspect its memory."),
-            ("resource", "resource:app", "Store documents for search: text, markdown, HTML, PDF and DOCX."),
-            ("user", "user:app", "Create users, rotate their keys, and revoke them."),
-            ("credential", "credential:app", "Manage keys with roles for a company's agents, users and operators."),
-            ("binding", "binding:app", "Choose the memory provider for a company or one of its agents."),
-            ("provider", "provider:app", "List memory providers, and check one before binding it."),
-            ("operations", "operations:app", "Show memory operations, their callers and outcomes."),
-            ("jobs", "jobs:app", "Show, retry and cancel background jobs."),
-            ("deliveries", "deliveries:app", "Show hook deliveries; retry or drop dead ones."),
-            ("costs", "costs:app", "Show the cost of memory, and set token prices."),
-            ("store", "store:app", "Create, measure, check, copy and repair the store."),
-            ("space", "space:app", "Export or import all data of one tenant as a file."),
-            ("transcript", "transcript:app", "Show and check transcripts; archive, mask or delete turns."),
-            ("platform", "platform:app", "Show the profiles and the capabilities of each."),
-        )
+        for commands in _SECTIONS.values()
+        for name, where, explained in commands
     }
+    sections: ClassVar[Mapping[str, Sequence[str]]] = {
+        title: tuple(name for name, _, _ in commands) for title, commands in _SECTIONS.items()
+    }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command, or suggest the one that is called otherwise in other programs."""
+        try:
+            return super().resolve_command(ctx, args)
+        except typer.TyperException as error:
+            from holdfast.cli.suggestions import suggest_name
+
+            if found := suggest_name(args[0]):
+                error.message = f"No such command {args[0]!r}. Did you mean {found!r}?"
+            raise
 
 
 app = typer.Typer(

@@ -10,7 +10,6 @@ import typer
 
 from holdfast.app import check_provider, installed_providers
 from holdfast.cli.control_plane import format_config, parse_config
-from holdfast.cli.error_names import errors_as_typed
 from holdfast.cli.formatting import format_count
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, command, group, option
@@ -89,8 +88,7 @@ def check(
     Nothing is written, neither here nor at the provider.
     """
     options = parse_config(config) or {}
-    with errors_as_typed():
-        found = asyncio.run(check_provider(name, options, read_settings(), connect=connect))
+    found = asyncio.run(check_provider(name, options, read_settings(), connect=connect))
     if as_json:
         print_json(found)
         return

@@ -8,30 +8,31 @@ from dataclasses import asdict
 from datetime import datetime
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.terminal_safety import escape_controls, on_one_line
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
-from holdfast.domain.memory import Evidence, MemoryRecord, Trust
+from holdfast.domain.memory import Evidence, MemoryRecord
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, ScoreBasis, Way
 from holdfast.domain.transcript import Message
 
-# A pipe or file has no width to wrap at.
+# A pipe or file has no width to wrap texts at; tables must fit something.
 UNBOUNDED = 10_000
+PIPED_TABLE_WIDTH = 100
 _INDENT = 9
 _LEAST_WIDTH = 20
-_IDS = ("id", "operation")
+_IDS = ("id", "operation", "skill")
 _NOTHING = "-"
 
 
-def console() -> Console:
-    """Rich honours NO_COLOR and dumb terminals by itself."""
-    width = None if sys.stdout.isatty() else UNBOUNDED
+def console(piped_width: int = UNBOUNDED) -> Console:
+    """Return the screen. Rich honours NO_COLOR and dumb terminals by itself."""
+    width = None if sys.stdout.isatty() else piped_width
     return Console(width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
 
 
@@ -46,13 +47,13 @@ def show_hits(screen: Console, hits: Sequence[Hit]) -> None:
 def show_hit(screen: Console, place: int, hit: Hit) -> None:
     head = Text(f"{place:>2}  ", style="bold").append(f"{hit.score:.2f}", style="cyan").append(" ")
     print_hanging(screen, head, hit.text)
-    print_hanging(screen, Text(), describe_hit(hit), style="dim")
+    _print_about(screen, describe_hit(hit), _INDENT)
 
 
 def describe_hit(hit: Hit) -> str:
     """One line: kind, sender, time, conversation and id."""
     if hit.kind is HitKind.MEMORY:
-        trust = Trust(hit.trust).name.lower() if hit.trust is not None else "unknown"
+        trust = hit.trust or "unknown"
         parts = [f"memory on {hit.plane}", f"trust {trust}", f"recorded {format_time(hit.recorded_at)}"]
     else:
         parts = [f"message from {hit.sender or hit.role}", format_time(hit.said_at or hit.recorded_at)]
@@ -65,12 +66,12 @@ def show_explanation(screen: Console, explained: Explanation, asked_for: str | N
     """Print an explanation. `asked_for` is a record id; the output says whether it was found."""
     understood = ", ".join(f"{name} {value}" for name, value in explained.query.items())
     weighed = format_count(explained.candidates, "candidate")
-    screen.print(Text(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}", style="dim"))
+    _print_about(screen, on_one_line(f"{weighed} · embedder {explained.embedder} · query: {understood or '-'}"))
     for way in explained.ways:
         if way.approximate or way.reason:
-            screen.print(Text(describe_search(way), style="dim"))
+            _print_about(screen, describe_search(way))
     if explained.basis is not None:
-        screen.print(Text(_describe_basis(explained.basis), style="dim"))
+        _print_about(screen, _describe_basis(explained.basis))
     if explained.recall is not None:
         screen.print(Text(f"{explained.recall:.0%} of what an exact search finds is among these", style="dim"))
     for place, hit in enumerate(explained.hits, 1):
@@ -88,17 +89,61 @@ def show_explanation(screen: Console, explained: Explanation, asked_for: str | N
         screen.print(Text(came, style="green"))
 
 
+def show_records(screen: Console, records: Sequence[Record]) -> None:
+    """Print each record as its text and one line about it."""
+    for record in records:
+        print_hanging(screen, Text(), record.text, indent=0)
+        _print_about(screen, describe_record(record), 4)
+
+
+def describe_record(record: Record) -> str:
+    """One line: kind, sender or trust, time, conversation and id."""
+    if isinstance(record, MemoryRecord):
+        parts = [f"memory on {record.plane}", f"trust {record.trust}"]
+        parts += [f"recorded {format_time(record.recorded_at)}"]
+    else:
+        parts = [f"message from {record.sender or record.role}", format_time(record.said_at)]
+    if record.scope.conversation:
+        parts.append(f"conversation {record.scope.conversation}")
+    return on_one_line(" · ".join([*parts, record.id]))
+
+
+def show_record(screen: Console, record: Record) -> None:
+    """Print the text of a record, then everything else that is known about it."""
+    print_hanging(screen, Text(), record.text, indent=0)
+    facts: dict[str, object] = {"id": record.id}
+    if isinstance(record, MemoryRecord):
+        facts |= {
+            "kind": f"memory on {record.plane}",
+            "trust": record.trust,
+            "status": record.status,
+            "revision": record.revision,
+            "author": record.author,
+            "reason": record.reason,
+            "true from": record.validity.since,
+            "true until": record.validity.until,
+            "evidence": ", ".join(link.message_id for link in record.evidence),
+            "contradicts": ", ".join(record.contradicts),
+        }
+    else:
+        facts |= {"kind": "message", "role": record.role, "sender": record.sender, "said": record.said_at}
+    facts |= {"source": record.source, "recorded": record.recorded_at, "replaced": record.superseded_at}
+    facts |= record.scope.given()
+    facts |= {f"metadata {name}": value for name, value in record.metadata.items()}
+    show_facts({name: value for name, value in facts.items() if value not in (None, "")})
+
+
 def show_history(screen: Console, revisions: Sequence[Record]) -> None:
     for record in revisions:
         print_hanging(screen, Text(f"{record.revision:>3}  ", style="bold"), record.text)
-        print_hanging(screen, Text(), describe_revision(record), style="dim")
+        _print_about(screen, describe_revision(record), _INDENT)
 
 
 def describe_revision(record: Record) -> str:
     """One line: the time, the author and the reason of a revision, when it is true, and what it rests on."""
     parts = [f"recorded {format_time(record.recorded_at)}"]
     if isinstance(record, MemoryRecord):
-        parts += [f"by {record.author}", f"trust {record.trust.name.lower()}"]
+        parts += [f"by {record.author}", f"trust {record.trust}"]
         parts += [record.reason] if record.reason else []
         parts += [f"true from {format_time(record.validity.since)}"] if record.validity.since else []
         parts += [f"true until {format_time(record.validity.until)}"] if record.validity.until else []
@@ -198,6 +243,8 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
     }
     if outside := [f"{each.binding} ({each.provider})" for each in receipt.remaining_outside]:
         facts["not reached"] = f"what was sent to {', '.join(outside)}"
+    if receipt.backups:
+        facts["still in backups"] = ", ".join(each.name for each in receipt.backups)
     show_facts(facts)
 
 
@@ -205,9 +252,9 @@ def show_receipt(screen: Console, receipt: ForgetReceipt) -> None:
 
 
 def show_facts(facts: Mapping[str, object]) -> None:
-    screen, widest = console(), max(map(len, facts), default=0)
+    screen, widest = console(PIPED_TABLE_WIDTH), max(map(len, facts), default=0)
     for name, value in facts.items():
-        screen.print(Text(f"  {name:<{widest}}  ", style="dim").append(_cell(value), style="default"))
+        _print_words(screen, Text(f"  {name:<{widest}}  ", style="dim"), _cell(value), indent=widest + 4)
 
 
 def new_table(columns: Iterable[str]) -> Table:
@@ -225,13 +272,45 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], otherwi
     body = [[_cell(each) for each in row] for row in rows]
     for cells in body:
         table.add_row(*map(Text, cells))
-    screen = console()
+    screen = console(PIPED_TABLE_WIDTH)
     if not body:
         print(otherwise)
     elif columns[-1] in _IDS and _width(screen, table) > screen.width:
         _show_as_list(screen, columns, body)
     else:
         screen.print(table)
+
+
+def show_lines(lines: Iterable[str], otherwise: str) -> None:
+    """Print lines as they come, or `otherwise` if there are none."""
+    screen, none = console(PIPED_TABLE_WIDTH), True
+    for line in lines:
+        none = False
+        _print_words(screen, Text(), line, indent=_INDENT)
+    if none:
+        print(otherwise)
+
+
+def show_paragraph(text: str) -> None:
+    _print_words(console(), Text(), text, indent=0)
+
+
+def _print_about(screen: Console, text: str, indent: int = 0) -> None:
+    """Print what is known about a record, dimmed."""
+    _print_words(screen, Text(" " * indent), text, indent, style="dim")
+
+
+def _print_words(screen: Console, head: Text, text: str, indent: int, style: str = "default") -> None:
+    """Print one row. If it is too long it goes on below, indented. No word is broken: it may be copied."""
+    width = screen.width if screen.is_terminal else min(screen.width, PIPED_TABLE_WIDTH)
+    lines, room = [""], width - max(indent, head.cell_len)
+    for word in text.split(" ") if head.cell_len + cell_len(text) > width else [text]:
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > room:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    for number, line in enumerate(lines):
+        screen.print((head if number == 0 else Text(" " * indent)) + Text(line, style=style), soft_wrap=True)
 
 
 def _width(screen: Console, table: Table) -> int:
@@ -245,7 +324,7 @@ def _show_as_list(screen: Console, columns: Sequence[str], rows: Iterable[Sequen
         screen.print(Text(identifier), soft_wrap=True)
         pairs = ((column, cell) for column, cell in zip(columns, cells, strict=False) if cell != _NOTHING)
         facts = (f"{column.removesuffix('>')} {cell}" for column, cell in pairs)
-        screen.print(Padding(Text(", ".join(facts)), (0, 0, 0, 4)))
+        _print_words(screen, Text(" " * 4), ", ".join(facts), indent=4)
 
 
 def _cell(value: object) -> str:

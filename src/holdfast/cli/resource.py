@@ -15,7 +15,7 @@ from holdfast.cli.exits import ExitCode, UsageError, code_for, print_error, requ
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, Most, OnlyText, ScopeOptions, StoreOptions, Yes, command, group, option
-from holdfast.cli.paging import iterate_pages, print_each
+from holdfast.cli.paging import iterate_pages
 from holdfast.cli.progress import UploadProgress, uploads
 from holdfast.cli.store_access import open_memory, run_due_jobs, warn_missing_vectors
 from holdfast.cli.terminal_safety import on_one_line
@@ -111,7 +111,9 @@ def list_(place: ScopeOptions, chosen: StoreOptions, limit: Most = None, as_json
             print_json({"resources": list(found)})
             return
         lines = (f"{format_time(one.recorded_at)}  {_line(one)}" for one in found)
-        print_each(lines, "There are no resources here; `holdfast resource add FILE` adds one.")
+        from holdfast.cli import render
+
+        render.show_lines(lines, "There are no resources here; `holdfast resource add FILE` adds one.")
 
 
 @command(app)

@@ -1,37 +1,43 @@
-"""`search`, `explain` and `recall`."""
+"""`search`, `explain`, `recall` and `browse`."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+import holdfast
+from holdfast.cli.json_output import plain
+from holdfast.cli.store_access import warn_missing_vectors
+from holdfast.cli.verb_commands import CliOption, MemoryCall, memory_command
 
-from holdfast.cli.error_names import errors_as_typed
-from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, OnlyText, ScopeOptions, StoreOptions, expand_options, option
-from holdfast.cli.search_filters import RecallOptions, SearchFilters
-from holdfast.cli.store_access import open_memory, warn_missing_vectors
+if TYPE_CHECKING:
+    from holdfast.domain.results import Browsed, Explanation, Hit, Recall
 
-Query = Annotated[list[str], typer.Argument(metavar="QUERY", hidden=True)]
-RecordId = Annotated[OnlyText, option("--id", "RECORD_ID", "Also show this record's rank, or why it was not found.")]
+_QUERY = CliOption("QUERY", words=True)
 
 
-@expand_options
-def search(
-    query: Query, filters: SearchFilters, place: ScopeOptions, chosen: StoreOptions, as_json: Json = False
-) -> None:
+def _search(memory: holdfast.Memory, call: MemoryCall) -> Any:
+    """Search by the command's verb, and warn of records that cannot be found by meaning."""
+    found = getattr(memory, call.verb)(**call.arguments, **call.where)
+    warn_missing_vectors(memory, call.where)
+    return found
+
+
+def _with_query(found: Any, call: MemoryCall) -> dict[str, Any]:
+    return {"query": call.arguments["query"], **plain(found)}
+
+
+@memory_command(
+    "search",
+    options={"query": _QUERY},
+    perform=_search,
+    document=lambda hits, call: {"query": call.arguments["query"], "hits": hits},
+)
+def search(hits: list[Hit], call: MemoryCall) -> None:
     """Search messages and memories by meaning and by words, best first.
 
     QUERY may be a question. Scope options that are given must match; the others match all.
     """
-    text = " ".join(query)
-    with errors_as_typed(), open_memory(chosen) as memory:
-        hits = memory.search(text, **filters.keywords(), **place.scope_kwargs())
-        warn_missing_vectors(memory, place.scope_kwargs())
-    if as_json:
-        print_json({"query": text, "hits": hits})
-        return
     from holdfast.cli import render
 
     if not hits:
@@ -39,45 +45,51 @@ def search(
     render.show_hits(render.console(), hits)
 
 
-@expand_options
-def explain(
-    query: Query,
-    filters: SearchFilters,
-    place: ScopeOptions,
-    chosen: StoreOptions,
-    record_id: RecordId = None,
-    as_json: Json = False,
-) -> None:
+def _explanation(explained: Explanation, call: MemoryCall) -> dict[str, Any]:
+    result = plain(explained)
+    return {"query": call.arguments["query"], "understood": result.pop("query"), **result}
+
+
+@memory_command(
+    "explain",
+    options={
+        "query": _QUERY,
+        "record_id": CliOption("--id", "Also show this record's rank, or why it was not found.", noun="RECORD_ID"),
+    },
+    perform=_search,
+    document=_explanation,
+)
+def explain(explained: Explanation, call: MemoryCall) -> None:
     """Search, and show each part of each score and the evidence behind each result."""
-    text = " ".join(query)
-    with errors_as_typed(), open_memory(chosen) as memory:
-        explained = memory.explain(text, record_id=record_id, **filters.keywords(), **place.scope_kwargs())
-        warn_missing_vectors(memory, place.scope_kwargs())
-    if as_json:
-        result = plain(explained)
-        print_json({"query": text, "understood": result.pop("query"), **result})
-        return
     from holdfast.cli import render
 
-    render.show_explanation(render.console(), explained, record_id)
+    render.show_explanation(render.console(), explained, call.arguments.get("record_id"))
 
 
-@expand_options
-def recall(
-    query: Query, options: RecallOptions, place: ScopeOptions, chosen: StoreOptions, as_json: Json = False
-) -> None:
+@memory_command("recall", options={"query": _QUERY}, perform=_search, document=_with_query)
+def recall(recalled: Recall, call: MemoryCall) -> None:
     """Print what to show a model: what bears on the query, best first, each thing once, as one message.
 
     If nothing bears on the query, it prints nothing, and says why on standard error.
     """
-    text = " ".join(query)
-    with errors_as_typed(), open_memory(chosen) as memory:
-        recalled = memory.recall(text, **options.keywords(), **place.scope_kwargs())
-        warn_missing_vectors(memory, place.scope_kwargs())
-    if as_json:
-        print_json({"query": text, **plain(recalled)})
-        return
     if recalled.message:
         print(recalled.message)
     else:
         print(f"Nothing recalled: {recalled.reason}.", file=sys.stderr)
+
+
+@memory_command("browse")
+def browse(found: Browsed, call: MemoryCall) -> None:
+    """List messages and memories by the time they were said or recorded, from any offset, with the total.
+
+    `holdfast list` reads all pages without gaps; new records shift the offsets of this one.
+    """
+    from holdfast.cli import render
+
+    if not found.items:
+        print(f"Nothing here: {found.total:,} in total.")
+        return
+    offset = call.values["offset"]
+    render.show_records(render.console(), found.items)
+    last = offset + len(found.items)
+    print(f"{offset + 1:,} to {last:,} of {found.total:,}")

@@ -20,6 +20,7 @@ from holdfast.cli.suggestions import this_program
 from holdfast.cli.terminal_safety import on_one_line, quote_word
 from holdfast.domain.location import redact_location
 from holdfast.errors import ConfigurationError
+from holdfast.installation import install_command
 from holdfast.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def serve(
 def check_installed(what: str) -> None:
     """Raise if a package for HTTP or metrics is missing."""
     if missing := [name for name in _NEEDED if importlib.util.find_spec(name) is None]:
-        raise ConfigurationError(f"{what} needs {', '.join(missing)}; install it with: pip install 'holdfast[serve]'")
+        raise ConfigurationError(f"{what} needs {', '.join(missing)}; install it with: {install_command('serve')}")
 
 
 async def _serve_until_stopped(
@@ -138,6 +139,7 @@ async def _serve_until_stopped(
         routed=True,
     )
     metrics.memory.show_cache(lambda: engine.cache_usage)
+    metrics.show_store(engine.store_usage)
     try:
         app = create_app(TracedService(engine), engine, config, metrics)
         with server.logging_as_json():
@@ -179,20 +181,16 @@ def _is_file(place: str) -> bool:
 
 
 def first_calls(at: GatewayConfig, place: str) -> tuple[str, str, str]:
-    """Create a user, add and flush a turn, find it again."""
+    """Create a user, add a message, recall it."""
     url = at.public_url.rstrip("/") if at.public_url is not None else at.url
     sent = "-H 'Content-Type: application/json' -d"  # older curls have no --json
     signed = f'curl -s -H "Authorization: Bearer $KEY" {sent}'
-    turn = (
-        '{"session_id": "chat:1", "messages": [{"sender_id": "ana", "role": "user", "timestamp": 1780000000000,'
-        ' "content": "I moved to Lisbon last week."}]}'
-    )
     create = f"{this_program()} user create ana --store {quote_word(str(Path(place).absolute()))}"
     if not _is_file(place):  # a database's URL may hold a password, which is not printed
         operator = '-H "Authorization: Bearer $HOLDFAST_OPERATOR_TOKEN"'
         create = f"""curl -s {operator} {sent} '{{"user_id": "ana"}}' {url}/users | grep -o 'uk_[A-Za-z0-9_-]*'"""
     return (
         f"KEY=$({create})",
-        f"""{signed} '{turn}' {url}/memories/add && {signed} '{{"session_id": "chat:1"}}' {url}/memories/flush""",
-        f"""{signed} '{{"query": "Where does Ana live?", "scope": ["all_user_memory"]}}' {url}/memories/search""",
+        f"""{signed} '{{"messages": "I moved to Lisbon last week."}}' {url}/memories/add""",
+        f"""{signed} '{{"query": "Where does Ana live?"}}' {url}/memories/recall""",
     )

@@ -1,4 +1,4 @@
-"""`store`: creates, checks and maintains the store."""
+"""`store`: creates, checks, backs up and maintains the store."""
 
 from __future__ import annotations
 
@@ -10,27 +10,33 @@ import typer
 
 import holdfast
 from holdfast.app import repair_store
+from holdfast.cli.events import events
 from holdfast.cli.exits import ExitCode
-from holdfast.cli.formatting import format_count, format_size
+from holdfast.cli.flush import flush, print_pending_vectors
+from holdfast.cli.formatting import format_count, format_size, format_time_with_seconds
 from holdfast.cli.json_output import plain, print_json
-from holdfast.cli.options import Json, LocalStoreOptions, ScopeOptions, StoreOptions, command, group
+from holdfast.cli.options import Json, LocalStore, LocalStoreOptions, ScopeOptions, StoreOptions, command, group, option
 from holdfast.cli.progress import progress, spinner
 from holdfast.cli.store_access import (
+    close_kept_memory,
     examine_location,
     location,
     open_memory,
     require_local_store,
-    run_due_jobs,
     widest_scope,
 )
+from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
+from holdfast.cli.verb_commands import MemoryCall, memory_command
+from holdfast.domain.jobs import Job
 from holdfast.domain.location import redact_location
 from holdfast.domain.manifest import MENDS, REBUILDS, RepairAction, StoreRepair
 from holdfast.domain.results import UNCHECKED, Stats, Verification
 from holdfast.domain.scope import EVERYWHERE
+from holdfast.errors import InvalidInput
 from holdfast.settings import read_settings
 
-app = group("Create, measure, check, copy and repair the store.")
+app = group("Create, measure, check, copy, back up and repair the store.")
 
 
 @command(app)
@@ -44,7 +50,8 @@ def init(chosen: LocalStoreOptions, as_json: Json = False) -> None:
     if as_json:
         print_json({"store": place, "created": created, "embedder": embedder})
     elif created:
-        print(f'Created {on_one_line(place)}. Put something in: holdfast add "I moved to Lisbon." --subject ana')
+        add = suggest_command(chosen, "add", "I moved to Lisbon.")
+        print(f"Created {on_one_line(place)}. Put something in: {add} --subject ana")
     else:
         print(f"{on_one_line(place)} is a store already; nothing was changed.")
 
@@ -95,6 +102,7 @@ def copy(
     as_json: Json = False,
 ) -> None:
     """Copy a whole store, also between files and PostgreSQL, and verify the copy. Resumes an interrupted copy."""
+    close_kept_memory()
     started = time.monotonic()
     with progress("copying", quiet=as_json) as advance:
         copied = holdfast.copy(source, target, replace=replace, tell=advance, settings=read_settings())
@@ -118,6 +126,62 @@ def copy(
 
 
 @command(app)
+def backup(
+    folder: Annotated[str, option("--to", "FOLDER", "The folder, which must exist. The name is by the time, in UTC.")],
+    source: Annotated[str | None, typer.Argument(metavar="STORE", help="The store; the same as --store.")] = None,
+    store: LocalStore = None,
+    keep: Annotated[
+        int | None, option("--keep", "N", "Keep the newest N backups of this store.  [default: all]")
+    ] = None,
+    keep_days: Annotated[
+        int | None, option("--keep-days", "N", "Keep those of the last N days.  [default: all]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Back up the whole store into a new file, while it is in use, and verify the file.
+
+    With --keep or --keep-days, older backups are removed: only files that this command made of the same store, and
+    never the newest. A store on PostgreSQL is backed up into such a file, too.
+    """
+    if source is not None and store is not None:
+        raise InvalidInput("--store", "names the store, and so does the argument; give one of them")
+    place = location(LocalStoreOptions(source or store))
+    with progress("backing up", quiet=as_json) as advance:
+        made = holdfast.backup(place, folder, keep=keep, keep_days=keep_days, tell=advance, settings=read_settings())
+    if as_json:
+        print_json({"store": redact_location(place), **plain(made)})
+        return
+    print(
+        f"Backed up {format_count(made.records, 'record')} ({format_size(made.bytes)}) to {on_one_line(made.path)}."
+        " Counts and contents agree."
+    )
+    for path in made.removed:
+        print(on_one_line(f"Removed {path}."))
+
+
+@command(app)
+def restore(
+    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="A file that `holdfast store backup` made.")],
+    store: LocalStore = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace everything that the store holds.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Verify a backup, and make the store what it was then. Stop all processes that use the store first."""
+    place = location(LocalStoreOptions(store))
+    close_kept_memory()
+    with progress("restoring", quiet=as_json) as advance:
+        restored = holdfast.restore(backup, place, replace=replace, tell=advance, settings=read_settings())
+    if as_json:
+        print_json({"backup": backup, "store": redact_location(place), **plain(restored)})
+        return
+    moment = format_time_with_seconds(restored.made_at)
+    print(
+        f"Restored {format_count(restored.records, 'record')} to {on_one_line(redact_location(place))}, as of {moment}."
+        " What was forgotten since is there again: forget it again."
+    )
+
+
+@command(app)
 def stats(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
     """Count the contents of the whole store, or of the given scope."""
     where = place.scope_kwargs() or widest_scope(chosen)
@@ -130,9 +194,9 @@ def stats(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> N
 
     render.show_facts({"store": redact_location(location(chosen)), **facts(found)})
     if found.without_vectors:
-        print("Records without vectors are found by words only; `holdfast store flush` makes the vectors.")
+        print("Records without vectors are found by words only; `holdfast flush` makes the vectors.")
     if found.stale_vectors:
-        print("Records with stale vectors are found by the old ones; `holdfast store flush` makes new ones.")
+        print("Records with stale vectors are found by the old ones; `holdfast flush` makes new ones.")
 
 
 def facts(found: Stats) -> dict[str, object]:
@@ -165,7 +229,9 @@ def verify(chosen: StoreOptions, as_json: Json = False) -> None:
         counts = dict(verification.checked)
         unchecked = counts.pop(UNCHECKED, 0)
         checked = ", ".join(f"{name} {number:,}" for name, number in counts.items())
-        print(f"Checked {checked}. {_advice(verification)}.")
+        from holdfast.cli import render
+
+        render.show_paragraph(f"Checked {checked}. {_advice(verification)}.")
         if unchecked:
             print(
                 f"Unchecked: {format_count(unchecked, 'row')} from before there were checksums, which may be damaged;"
@@ -256,42 +322,34 @@ def rebuild(chosen: StoreOptions, as_json: Json = False) -> None:
     _require_vectors(rebuilt.pending_vectors, as_json)
 
 
-@command(app)
-def flush(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
-    """Finish pending work: seal the conversation, make missing vectors, extract memories."""
-    with open_memory(chosen) as memory:
-        flushed = memory.flush(**place.scope_kwargs())
-        run_due_jobs(memory, chosen)
-        left = memory.stats(**widest_scope(chosen))
-    if as_json:
-        print_json({**plain(flushed), "pending_vectors": left.pending_vectors, "queued": left.jobs.get("queued", 0)})
-    else:
-        print(
-            f"Sealed {format_count(flushed.messages, 'message')} of conversation {on_one_line(flushed.conversation)}."
-        )
-    _require_vectors(left.pending_vectors, as_json)
+app.command("flush")(flush)
 
 
-@command(app)
-def jobs(place: ScopeOptions, chosen: StoreOptions, as_json: Json = False) -> None:
+def _list_jobs(memory: holdfast.Memory, call: MemoryCall) -> tuple[Job, ...]:
+    return memory.jobs(**call.arguments, **(call.where or widest_scope(call.chosen)))
+
+
+@memory_command("jobs", perform=_list_jobs, document=lambda found, _: {"jobs": found})
+def jobs(found: tuple[Job, ...], call: MemoryCall) -> None:
     """List background jobs, newest first, with their progress."""
-    where = place.scope_kwargs() or widest_scope(chosen)
-    with open_memory(chosen) as memory:
-        found = memory.jobs(**where)
-    if as_json:
-        print_json({"jobs": found})
-        return
-    for job in found:
-        progress = f", {job.done:,} of {job.total:,}" if job.total else ""
-        problem = f": {on_one_line(job.error)}" if job.error else ""
-        print(f"{job.created_at:%Y-%m-%d %H:%M:%S}  {job.kind}  {job.status}, attempt {job.attempt}{progress}{problem}")
-    if not found:
-        print("There are no background jobs, and there were none.")
+    from holdfast.cli import render
+
+    render.show_lines(map(_job_line, found), "There are no background jobs, and there were none.")
+
+
+def _job_line(job: Job) -> str:
+    progress = f", {job.done:,} of {job.total:,}" if job.total else ""
+    problem = f": {on_one_line(job.error)}" if job.error else ""
+    return f"{job.created_at:%Y-%m-%d %H:%M:%S}  {job.kind}  {job.status}, attempt {job.attempt}{progress}{problem}"
+
+
+app.command("jobs")(jobs)
+app.command("events")(events)
 
 
 def _require_vectors(pending: int, as_json: bool) -> None:
     """Exit with a problem if records wait for vectors."""
-    if pending and not as_json:
-        print(f"{pending:,} records still wait for vectors; `holdfast doctor` says whether the embedder answers.")
+    if not as_json:
+        print_pending_vectors(pending)
     if pending:
         raise typer.Exit(ExitCode.PROBLEM)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,52 @@ MEMORY = ":memory:"
 # Sending a large file over a slow connection, and parsing it, takes longer than any other call.
 _UPLOAD_SECONDS = 600.0
 log = logging.getLogger("holdfast.cli")
+
+
+class OpenMemory:
+    """One memory that stays open between the commands of a shell."""
+
+    def __init__(self) -> None:
+        self._key: object = None
+        self._memory: holdfast.Memory | None = None
+
+    def get(self, path: str, chosen: StoreOptions) -> holdfast.Memory:
+        """Return the memory if it is this one and its file is still the same; else close it and open this one."""
+        if self._memory is None or self._key != (path, chosen.embedder, _file_identity(path)):
+            self.close()
+            self._memory = _open_memory(path, chosen)
+            self._key = (path, chosen.embedder, _file_identity(path))
+        return self._memory
+
+    def close(self) -> None:
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.close()
+
+
+_stays_open: ContextVar[OpenMemory | None] = ContextVar("stays_open", default=None)
+
+
+@contextmanager
+def keep_memory_open() -> Iterator[None]:
+    """Let the commands in this block share one open memory."""
+    kept = OpenMemory()
+    before = _stays_open.set(kept)
+    try:
+        yield
+    finally:
+        _stays_open.reset(before)
+        kept.close()
+
+
+def memory_stays_open() -> bool:
+    return _stays_open.get() is not None
+
+
+def close_kept_memory() -> None:
+    """Close the memory that stays open, before its store is replaced."""
+    if kept := _stays_open.get():
+        kept.close()
 
 
 def location(chosen: StoreOptions) -> str:
@@ -54,7 +102,7 @@ def require_local_store(chosen: StoreOptions, *, create: bool = False) -> str:
 
 def open_memory(
     chosen: StoreOptions, *, create: bool = False, sending: Callable[[int, int], None] | None = None
-) -> holdfast.Memory:
+) -> AbstractContextManager[holdfast.Memory]:
     """Open the memory for use in `with`. Background jobs do not run: a command that needs them calls `drain`.
 
     Commands that upload pass `sending`, a callback for the bytes sent to a server. They get a longer timeout, unless
@@ -62,19 +110,34 @@ def open_memory(
     """
     path = location(chosen)
     _refuse_memory(path)
-    if is_server_url(path):
-        settings = server_settings(path)
-        uploads = sending is not None and "timeout_seconds" not in settings.model_fields_set
-        return holdfast.open(
-            path,
-            embedder=chosen.embedder,
-            settings=settings,
-            sending=sending,
-            timeout_seconds=_UPLOAD_SECONDS if uploads else None,
-        )
-    if not create:
+    if not (create or is_server_url(path)):
         _require_store(path, chosen)
-    return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
+    kept = _stays_open.get()
+    if kept is None or sending is not None:
+        return _open_memory(path, chosen, sending)
+    return nullcontext(kept.get(path, chosen))
+
+
+def _file_identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:  # a server, or a database
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _open_memory(path: str, chosen: StoreOptions, sending: Callable[[int, int], None] | None = None) -> holdfast.Memory:
+    if not is_server_url(path):
+        return holdfast.open(path, embedder=chosen.embedder, settings=read_settings(), work=False)
+    settings = server_settings(path)
+    uploads = sending is not None and "timeout_seconds" not in settings.model_fields_set
+    return holdfast.open(
+        path,
+        embedder=chosen.embedder,
+        settings=settings,
+        sending=sending,
+        timeout_seconds=_UPLOAD_SECONDS if uploads else None,
+    )
 
 
 def server_settings(url: str) -> Settings:
@@ -126,6 +189,6 @@ def warn_missing_vectors(memory: holdfast.Memory, where: ScopeKwargs) -> None:
     """Warn about missing vectors: search does not fail without them, but finds less."""
     if waiting := memory.stats(**where).without_vectors:
         log.warning(
-            "%s can be found by words only: vectors by this embedder are missing; `holdfast store flush` makes them",
+            "%s can be found by words only: vectors by this embedder are missing; `holdfast flush` makes them",
             format_count(waiting, "record"),
         )

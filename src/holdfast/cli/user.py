@@ -7,7 +7,7 @@ from holdfast.cli.formatting import format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.keys import KeyHolder, Name
 from holdfast.cli.options import Json, Most, Space, StoreOptions, Yes, command, group
-from holdfast.cli.paging import iterate_pages, print_each
+from holdfast.cli.paging import iterate_pages
 from holdfast.cli.store_access import open_memory
 from holdfast.cli.suggestions import suggest_command
 from holdfast.cli.terminal_safety import on_one_line
@@ -56,7 +56,9 @@ def list_(chosen: StoreOptions, space: Space = None, limit: Most = None, as_json
             print_json({"users": list(found)})
         else:
             create = suggest_command(chosen, "user create NAME", space=space)
-            print_each(map(_line, found), f"There are no users; `{create}` creates one.")
+            from holdfast.cli import render
+
+            render.show_lines(map(_line, found), f"There are no users; `{create}` creates one.")
 
 
 def _holder(name: str, chosen: StoreOptions, space: str | None) -> KeyHolder:

@@ -1,4 +1,4 @@
-"""The control plane's results as JSON: one serializer, and the names in which JSON differs from our own fields.
+"""The control plane's results as JSON: the names in which it differs from our own fields.
 
 The HTTP routes, the agents' tools and the command line print results with it. `response_model` derives the schema of a
 result from the same declarations. Nothing here holds a secret: a view without a field does not show it.
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
-from enum import Enum
 from functools import cache
 from operator import attrgetter
 from types import UnionType
@@ -36,6 +35,7 @@ from holdfast.domain.control import Activity, ActivityPage, BindingList, Provide
 from holdfast.domain.costs import CostEvent, CostEventPage, CostSummary, FinanceEvent, FinanceEventPage
 from holdfast.domain.hooks import Delivery, DeliveryPage, Hydration
 from holdfast.domain.jobs import Cause, ControlJob, ControlJobPage
+from holdfast.domain.json_values import to_plain
 from holdfast.domain.operations import (
     TYPE_OF,
     Attribution,
@@ -179,29 +179,13 @@ class JsonField(NamedTuple):
 
 
 def to_json(value: Any) -> Any:
-    """Return a result as plain JSON values. Times are in ISO 8601, exact decimals are texts."""
-    if value is None or isinstance(value, bool | int | float) or type(value) is str:
-        return value
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, _AS_TEXT):
-        return _text(value)
-    if is_dataclass(value):
-        return _object(value)
-    if isinstance(value, Mapping):
-        return {str(to_json(name)): to_json(item) for name, item in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(to_json(item) for item in value)
-    return [to_json(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
+    """Return a result as plain JSON values."""
+    return to_plain(value, _object)
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return format(value, "f") if isinstance(value, Decimal) else str(value.record_id)
-
-
-def _object(value: Any) -> dict[str, Any]:
+def _object(value: Any) -> Any:
+    if isinstance(value, RecordHandle):
+        return value.record_id
     kind: Any = type(value)
     view = VIEWS.get(kind, _DEFAULT)
     shown: dict[str, Any] = {}

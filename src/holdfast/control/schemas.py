@@ -12,11 +12,11 @@ from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, create_model, model_validator
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control.validation import Scalar
-from holdfast.domain.arguments import Argument, Rule
+from holdfast.domain.arguments import Argument, Rule, alternate_names
 from holdfast.domain.bindings import KEY_PATTERN, MAX_KEY_CHARS
 from holdfast.domain.contract import (
     MAX_CONTENT_CHARS,
@@ -170,6 +170,8 @@ def request_field(argument: Argument, explained: str | None = None) -> tuple[Any
     about: dict[str, Any] = {"description": explained or argument.help or None}
     if isinstance(argument.type, type) and issubclass(argument.type, Enum):
         about["strict"] = False
+    if others := alternate_names(argument.name):
+        about["validation_alias"] = AliasChoices(argument.name, *others)
     if argument.name == "metadata_filter":
         about["default"] = None
     elif not argument.required:

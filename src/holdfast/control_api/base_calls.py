@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
+from holdfast.domain.call_errors import ExplainAttributes
 from holdfast.domain.scope import DEFAULT_SPACE, SCOPE_PARTS, Scope
 from holdfast.inputs import scope_of
 from holdfast.ports import Service, Verb
@@ -15,7 +16,7 @@ T = TypeVar("T")
 _FILTERS = ("agent", "project", "issue", "run")
 
 
-class ControlCalls:
+class ControlCalls(ExplainAttributes):
     """Calls of one actor in one company. A user's calls default to that user as subject, an agent's to that agent."""
 
     def __init__(self, service: Service, *, actor: Actor = LOCAL_OPERATOR, space: str = DEFAULT_SPACE) -> None:

@@ -8,11 +8,14 @@ from typing import Self, Unpack
 
 from holdfast.control_api.target_calls import TargetCalls
 from holdfast.control_api.verb_methods import BlockingVerbMethods, VerbMethods
+from holdfast.domain.call_errors import explain_arguments
 from holdfast.loops import blocking
-from holdfast.opening import Opening
+from holdfast.opening import Opening, opening_call
 from holdfast.opening import Options as PlaneOptions
+from holdfast.pending_call import pending_methods
 
 
+@pending_methods("plane")
 class AsyncControlPlane(VerbMethods, TargetCalls):
     """The control plane of one company. Every call leaves one operation row, however it ends.
 
@@ -20,12 +23,13 @@ class AsyncControlPlane(VerbMethods, TargetCalls):
     """
 
     @classmethod
+    @opening_call
     async def open(
         cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]
     ) -> AsyncControlPlane:
         """Open or create a store, as `holdfast.open_async` does, and return one company's control plane.
 
-        `space` is the company, `actor` the caller. Other options are those of a memory: `embedder`, `settings`, `work`…
+        `space` is the company, `actor` the caller.
         """
         service, actor, space = await Opening(location, options).open_service()
         return cls(service, actor=actor, space=space)
@@ -50,7 +54,11 @@ class AsyncControlPlane(VerbMethods, TargetCalls):
 class ControlPlane(BlockingVerbMethods[AsyncControlPlane]):
     """The blocking control plane of one company. Methods are those of `AsyncControlPlane`."""
 
+    _opened_by = 'holdfast.ControlPlane.open("memory.db")'
+    _opened_async_by = "async with await holdfast.AsyncControlPlane.open(...) as plane"
+
     @classmethod
+    @opening_call
     def open(cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]) -> ControlPlane:
         """Open or create a store, and return one company's control plane."""
         return cls(lambda: AsyncControlPlane.open(location, **options))
@@ -66,6 +74,7 @@ class ControlPlane(BlockingVerbMethods[AsyncControlPlane]):
     set_override = blocking(AsyncControlPlane.set_override)
     clear_override = blocking(AsyncControlPlane.clear_override)
 
+    @explain_arguments
     def close(self) -> None:
         """Finish accepted calls, and close the store."""
         self._close_behind()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from holdfast.control.bindings import ClearTarget, ListBindings, SetTarget
 from holdfast.control_api.base_calls import ControlCalls
 from holdfast.domain.bindings import Binding, Target, TargetKind
+from holdfast.domain.presentable import Results
+from holdfast.pending_call import pending_methods
 
 
+@pending_methods("plane")
 class TargetCalls(ControlCalls):
-    async def bindings(self) -> tuple[Binding, ...]:
+    async def bindings(self) -> Results[Binding]:
         """List the company's bindings by key. A company that never had any has `default`, bound to `local`."""
-        return (await self._perform(ListBindings.action, lambda: ListBindings(self._company()))).items
+        return Results((await self._perform(ListBindings.action, lambda: ListBindings(self._company()))).items)
 
     async def set_default(self, key: str, *, idempotency_key: str | None = None) -> Target:
         """Make this binding the company's default, for every agent without an override."""

@@ -88,18 +88,21 @@ from holdfast.domain.costs import (
 from holdfast.domain.hooks import Delivery, DeliveryFilter, DeliveryPage, EmittedHook, HookDeliveryStatus, Hydration
 from holdfast.domain.jobs import ControlJob, ControlJobPage, JobFilter, JobKind, JobState
 from holdfast.domain.operations import MemoryMetrics, Operation, OperationFilter, OperationPage, OperationType, Outcome
+from holdfast.domain.presentable import Results
 from holdfast.inputs import Moment, moment_from, optional_enums_from, optional_parse_enum, parse_enum
 from holdfast.loops import A, BlockingFacade, blocking
+from holdfast.pending_call import pending_methods
 
 
+@pending_methods("plane")
 class VerbMethods(ControlCalls):
     """The verbs of a company's control plane."""
 
     async def providers(
         self,
-    ) -> tuple[ProviderInfo, ...]:
+    ) -> Results[ProviderInfo]:
         """List the installed providers with their capabilities and configuration schemas."""
-        return await self._perform(ListProviders.action, lambda: ListProviders(scope=self._company()))
+        return Results(await self._perform(ListProviders.action, lambda: ListProviders(scope=self._company())))
 
     async def binding(
         self,
@@ -189,9 +192,9 @@ class VerbMethods(ControlCalls):
 
     async def targets(
         self,
-    ) -> tuple[Target, ...]:
+    ) -> Results[Target]:
         """List the targets of all bindings: the company, then agents."""
-        return await self._perform(ListTargets.action, lambda: ListTargets(scope=self._company()))
+        return Results(await self._perform(ListTargets.action, lambda: ListTargets(scope=self._company())))
 
     async def resolve(
         self,
@@ -1283,9 +1286,9 @@ class VerbMethods(ControlCalls):
 
     async def prices(
         self,
-    ) -> tuple[Price, ...]:
+    ) -> Results[Price]:
         """List the prices per million tokens, by provider and model; `*` is any model of the provider."""
-        return await self._perform(ListPrices.action, lambda: ListPrices(scope=self._company()))
+        return Results(await self._perform(ListPrices.action, lambda: ListPrices(scope=self._company())))
 
     async def set_price(
         self,

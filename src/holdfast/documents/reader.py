@@ -34,6 +34,7 @@ from holdfast.documents.markdown import read_markdown
 from holdfast.documents.sandbox import run_program
 from holdfast.domain.resources import Document
 from holdfast.errors import ConfigurationError, InvalidDocument
+from holdfast.installation import install_command
 from holdfast.loops import running_loop
 
 T = TypeVar("T")
@@ -140,7 +141,7 @@ def _with_pauses(items: Iterable[T]) -> Iterator[T]:
 def _check_installation(kind: FileType) -> None:
     library = _LIBRARIES[kind]
     if importlib.util.find_spec(library) is None:
-        problem = f"reading {kind.value} needs {library}; install it with: pip install 'holdfast[serve]'"
+        problem = f"reading {kind.value} needs {library}; install it with: {install_command('serve')}"
         raise ConfigurationError(problem)
     if importlib.util.find_spec("resource") is None:
         problem = f"{kind.value} is read only where a process can be limited, as on Linux and macOS; send plain text"

@@ -10,12 +10,15 @@ from enum import Flag, StrEnum, auto
 from typing import Self
 
 from holdfast.domain.checks import check_enum
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Partition, PartitionKind, Scope, check_part
 from holdfast.domain.transcript_turns import View
 from holdfast.errors import AccessDenied, InvalidInput
 
 
 class ActorKind(StrEnum):
+    """The kind of a caller."""
+
     OPERATOR = "operator"
     USER = "user"
     AGENT = "agent"
@@ -34,7 +37,7 @@ class ActorRole(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Presentable):
     """The caller.
 
     `space` confines the actor; only operators and the system may have none. A user or device acts for the subject
@@ -116,6 +119,7 @@ class Action(StrEnum):
     FORGET = "forget"
     JOBS = "jobs", _READ
     STATS = "stats", _READ
+    EVENTS = "events", _READ
     REBUILD = "rebuild"
     VERIFY = "verify", _READ
     WORK = "work"
@@ -144,6 +148,11 @@ class Action(StrEnum):
     EXPORT_TRANSCRIPT = "export_transcript", _RUNTIME | _READ
     EXPORT_SPACE = "export_space", _RUNTIME | _READ
     IMPORT_SPACE = "import_space", _RUNTIME
+    LIST_SKILLS = "list_runtime_skills", _RUNTIME | _READ
+    GET_SKILL = "get_runtime_skill", _RUNTIME | _READ
+    EDIT_SKILL = "edit_runtime_skill", _RUNTIME
+    SET_SKILL_ENABLED = "set_runtime_skill_enabled", _RUNTIME
+    DELETE_SKILL = "delete_runtime_skill", _RUNTIME
     CAPTURE = "capture", _CONTROL
     RECORD_UPSERT = "record_upsert", _CONTROL
     QUERY = "query", _CONTROL | _READ
@@ -168,19 +177,21 @@ OF_THE_RUNTIME = _actions_with(Trait.RUNTIME)
 OF_THE_CONTROL_PLANE = _actions_with(Trait.CONTROL_PLANE)
 _READS = _actions_with(Trait.READ)
 # Actions on a whole store, for an operator without a space.
-_STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK})
+_STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.EVENTS, Action.REBUILD, Action.VERIFY, Action.WORK})
 # A conversation belongs to one subject, one agent, or no one. Without a subject these actions mean the one that belongs
 # to no one, as `add` does, not every conversation of that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
-# A projection, or an inspection of one, covers only the memory that the scope names, even if it names no owner.
-_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT})
+# Projections, inspections and runtime skills cover only the memory that the scope names, even if it names no owner.
+_OF_SKILLS = frozenset({Action.LIST_SKILLS, Action.GET_SKILL})
+_CHANGES_SKILLS = frozenset({Action.EDIT_SKILL, Action.SET_SKILL_ENABLED, Action.DELETE_SKILL})
+_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT}) | _OF_SKILLS | _CHANGES_SKILLS
 _USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
 # Maintenance of the store or of a whole space.
 _UPKEEP = frozenset(
     {Action.REBUILD, Action.VERIFY, Action.WORK, Action.RECOVER, Action.REPAIR_TRANSCRIPT}
     | {Action.EXPORT_SPACE, Action.IMPORT_SPACE}
 )
-_OWNERS = frozenset(Action) - _UPKEEP - _USERS - _actions_with(Trait.COMPANY)
+_OWNERS = frozenset(Action) - _UPKEEP - _USERS - {Action.EVENTS} - _actions_with(Trait.COMPANY)
 _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.OPERATOR: frozenset(Action),
     ActorKind.SYSTEM: frozenset(Action),
@@ -192,10 +203,11 @@ _ALLOWED: dict[ActorKind, frozenset[Action]] = {
 _TAKES_AWAY = frozenset(
     {Action.CORRECT, Action.REVERT, Action.FORGET_PREVIEW, Action.FORGET, Action.DELETE_RESOURCE}
     | {Action.TRANSCRIPT_LIFECYCLE, Action.IMPORT}
+    | _CHANGES_SKILLS
 )
 _AUDITS = frozenset(
     {Action.READ_OPERATIONS, Action.READ_COSTS, Action.READ_BINDINGS, Action.RESOLVE_BINDING, Action.READ_DELIVERIES}
-    | {Action.JOBS, Action.STATS, Action.LIST_USERS}
+    | {Action.JOBS, Action.STATS, Action.EVENTS, Action.LIST_USERS}
 )
 # A role that is not listed for its kind of actor permits nothing.
 _OF_ROLE: dict[tuple[ActorKind, ActorRole], frozenset[Action]] = {
@@ -265,6 +277,7 @@ _WORDS = {
     Action.HISTORY: "see the history",
     Action.JOBS: "see jobs",
     Action.STATS: "see figures",
+    Action.EVENTS: "see the event log",
     Action.FORGET_PREVIEW: "preview what would be forgotten",
 }
 
@@ -320,6 +333,12 @@ def _require_own(actor: Actor, scope: Scope) -> None:
         own = scope.subject == actor.id and scope.agent is None
     if not own:
         raise AccessDenied(f"{actor.kind} {actor.id!r} may only act in its own scope; give its own subject or agent")
+
+
+def check_skill_approval(actor: Actor) -> None:
+    """Raise `AccessDenied` unless this actor may enable a skill that was learned from external content."""
+    if actor.kind is not ActorKind.OPERATOR:
+        raise AccessDenied(f"{actor.kind} {actor.id!r} may not enable a skill that needs an approval; ask an operator")
 
 
 _OWNED_BY = {ActorKind.USER: PartitionKind.SUBJECT, ActorKind.AGENT: PartitionKind.AGENT}

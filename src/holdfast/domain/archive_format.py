@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from enum import Enum
 from functools import cache, partial
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from holdfast.domain.arguments import Check, Rule, text_rule, unwrap_type, whole_number
 from holdfast.domain.canonical import is_holdfast_id
-from holdfast.domain.checks import Metadata, check_metadata, checked_flag, checked_text
+from holdfast.domain.checks import Metadata, check_metadata, checked_flag, checked_text, checked_whole
 from holdfast.domain.ids import Id, checked_id
-from holdfast.domain.memory import GUARDED_PLANES, Plane, Status, Trust, Validity
+from holdfast.domain.memory import GUARDED_PLANES, TRUST_LEVELS, Plane, Status, Trust, Validity
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.redaction import AUTHORITIES
+from holdfast.domain.runtime_skills import MAX_NOTE_CHARS, is_skill_name
 from holdfast.domain.scope import SCOPE_PARTS, Scope
-from holdfast.domain.times import checked_time
+from holdfast.domain.times import checked_iso_time
 from holdfast.domain.transcript import MAX_EXTERNAL_ID_CHARS, Role
 from holdfast.domain.transcript_turns import (
     MAX_TURN_HOST_REFS,
@@ -90,7 +91,7 @@ ArchivedMetadata = Annotated[Metadata, Rule(_metadata, "METADATA")]
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivedMessage:
+class ArchivedMessage(Presentable):
     """An exported message. Without a text it was withheld: only its position is exported."""
 
     id: OwnId
@@ -105,7 +106,7 @@ class ArchivedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivedTurn:
+class ArchivedTurn(Presentable):
     """An exported turn. `id` is the host's. All texts are present, or, if `raw_deleted`, all are missing."""
 
     scope: Scope
@@ -120,7 +121,7 @@ class ArchivedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivedRevision:
+class ArchivedRevision(Presentable):
     scope: Scope
     plane: Plane
     text: Text
@@ -137,11 +138,27 @@ class ArchivedRevision:
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivedMemory:
-    """An exported memory with all its revisions, oldest first."""
+class ArchivedSkill(Presentable):
+    """The exported state of a runtime skill."""
+
+    name: Name
+    enabled: bool
+    needs_approval: bool
+    revision_pending: bool
+    use_count: Size
+    validated_success_count: Size
+    mismatch_count: Size
+    last_used_at: datetime | None = None
+    last_outcome_note: Annotated[str | None, text_rule(MAX_NOTE_CHARS)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedMemory(Presentable):
+    """An exported memory with all its revisions, oldest first, and its state if it was written as a runtime skill."""
 
     id: OwnId
     revisions: Annotated[tuple[ArchivedRevision, ...], _list_rule(MAX_REVISIONS)]
+    skill: ArchivedSkill | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +217,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Trust):
-        return int(value)
+        return value.level
     if isinstance(value, tuple):
         return [_value(item) for item in value]
     if isinstance(value, Mapping):
@@ -243,6 +260,10 @@ def read_memory(given: object, space: str) -> ArchivedMemory:
     for revision in memory.revisions:
         if revision.status not in (Status.ACCEPTED, Status.QUARANTINED):
             raise InvalidInput("status", f"a memory is accepted or quarantined, not {revision.status}")
+    if memory.skill is not None and not (
+        is_skill_name(memory.skill.name) and memory.revisions[-1].plane is Plane.PROCEDURAL
+    ):
+        raise InvalidInput("skill", "is only for a memory on the procedural plane, with the name of a runtime skill")
     if len({revision.scope.partition for revision in memory.revisions}) > 1:
         raise InvalidInput("revisions", "belong to several owners; a memory has one")
     for earlier, later in zip(memory.revisions, memory.revisions[1:], strict=False):
@@ -312,7 +333,7 @@ def _reader_of(hint: Any) -> Reader:
         return _read_scope
     if check is None and is_dataclass(kind):
         return lambda value, name, space: _read_object(kind, value, name, space)
-    plain = check or _CHECKS.get(kind) or partial(_checked_member, kind)
+    plain = check or _CHECKS.get(kind) or partial(checked_member, kind)
     return lambda value, name, space: plain(value, name)
 
 
@@ -323,14 +344,16 @@ def _read_scope(value: object, name: str, space: str) -> Scope:
     return Scope(space=space, **given)
 
 
-def _checked_member(kind: type[Enum], value: object, name: str) -> Enum:
-    # True == 1 in Python, and would pass as a trust.
-    if isinstance(value, bool):
-        raise InvalidInput(name, f"must be one of {', '.join(str(member.value) for member in kind)}")
-    return checked_member(kind, value, name)
+def _checked_trust(value: object, name: str) -> Trust:
+    return TRUST_LEVELS[checked_whole(value, name, 0, len(TRUST_LEVELS) - 1)]
 
 
-_CHECKS: dict[Any, Check] = {datetime: checked_time, bool: checked_flag, str: lambda value, name: value}
+_CHECKS: dict[Any, Check] = {
+    datetime: checked_iso_time,
+    bool: checked_flag,
+    str: lambda value, name: value,
+    Trust: _checked_trust,
+}
 
 
 def _mapping(value: object, name: str) -> Mapping[str, Any]:

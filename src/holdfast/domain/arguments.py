@@ -6,7 +6,7 @@ values must obey. A field marked `GROUP` is a dataclass whose fields are argumen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -16,8 +16,10 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from holdfast.domain.checks import (
+    LEAST_WHOLE,
     MAX_METADATA_CHARS,
     MAX_METADATA_ENTRIES,
+    MOST_WHOLE,
     check_count,
     check_enum,
     check_metadata,
@@ -26,9 +28,28 @@ from holdfast.domain.checks import (
     checked_text,
     checked_whole,
 )
-from holdfast.errors import InvalidInput, InvalidTimestamp
+from holdfast.errors import InvalidCall, InvalidInput, InvalidTimestamp
 
 Check = Callable[[Any, str], object]
+
+# Arguments that have two names. A verb declares one of them, and every surface accepts the other too.
+ALTERNATE_NAMES: tuple[frozenset[str], ...] = (frozenset({"top_k", "limit"}),)
+
+
+def alternate_names(name: str) -> tuple[str, ...]:
+    """Return the other names of an argument."""
+    return tuple(other for names in ALTERNATE_NAMES if name in names for other in sorted(names - {name}))
+
+
+def with_declared_names(values: Mapping[str, Any], declared: Container[str]) -> dict[str, Any]:
+    """Return the values by the names that a verb declares. An argument that has both its names is refused."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        own = next((each for each in (name, *alternate_names(name)) if each in declared), name)
+        if own != name and own in values:
+            raise InvalidCall(name, f"is another name of {own}; give one of them")
+        found[own] = value
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,7 @@ class Rule:
     least: int | None = None
     most: int | None = None
     max_served: int | None = None
+    format: str | None = None  # of OpenAPI
 
     def __get_pydantic_core_schema__(self, kind: Any, handler: Callable[[Any], Any]) -> Any:
         """Describe the limits to pydantic, which reads requests on the wire and writes their JSON schemas."""
@@ -99,6 +121,8 @@ def _describe_limits(schema: Any, rule: Rule) -> Any:
     limits = {keywords[name]: value for name, value in rule.limits.items() if name in keywords}
     if kind == "bytes" and rule.max_length is not None:
         limits["maxLength"] = -(-rule.max_length // 3) * 4  # as base64
+    if rule.format is not None:
+        limits["format"] = rule.format
     return _with_keywords(schema, limits)
 
 
@@ -113,11 +137,14 @@ IdempotencyKey = Annotated[
 ]
 
 
-# Metadata of a message or a memory. `check_metadata` also checks the names and the texts, which may be empty.
 MetadataArgument = Annotated[
     Mapping[
         Annotated[str, text_rule(MAX_METADATA_CHARS, "NAME")],
-        Annotated[str, Rule(checked_text, "TEXT", max_length=MAX_METADATA_CHARS)],
+        Annotated[str, Rule(checked_text, "TEXT", max_length=MAX_METADATA_CHARS)]
+        | Annotated[int, whole_number(LEAST_WHOLE, MOST_WHOLE)]
+        | Annotated[float, Rule(checked_real, "N", format="double")]
+        | bool
+        | None,
     ],
     Rule(lambda value, _: check_metadata(value), "JSON", max_length=MAX_METADATA_ENTRIES),
 ]
@@ -147,7 +174,7 @@ class Argument:
     @property
     def item(self) -> Any:
         """The type of the items of a collection; None if it is not one."""
-        return get_args(self.type)[0] if get_origin(self.type) in (frozenset, tuple) else None
+        return get_args(self.type)[0] if get_origin(self.type) in (frozenset, tuple, Sequence) else None
 
     def value_in(self, request: object) -> Any:
         """Return the argument's value; the error names a group that is no dataclass."""

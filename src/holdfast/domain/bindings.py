@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from holdfast.domain.arguments import Rule
 from holdfast.domain.contract import HookKind
 from holdfast.domain.ids import BindingId
+from holdfast.domain.presentable import Presentable
 from holdfast.errors import BindingDisabled, BindingNotFound, InvalidInput
 
 DEFAULT_BINDING = "default"
@@ -31,7 +32,7 @@ HOOKS_AT_FIRST: Mapping[HookKind, bool] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Presentable):
     """A named choice of provider and configuration within a space. `config` holds references to secrets only.
 
     `revision` grows with every change. Without `created_at` it is the implicit first binding, which is not stored.
@@ -58,7 +59,7 @@ class TargetKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Target(Presentable):
     """The target of a binding: the whole company (`target_id` is the space), or one agent of it."""
 
     kind: TargetKind

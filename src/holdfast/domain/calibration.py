@@ -20,7 +20,7 @@ LEADING = 10
 _MOST_RECORDS = 1_000
 # Strengths are divided by the sum of the weights, but not by less.
 LEAST_SCALE = 0.02
-# The lead of an only hit.
+# The lead of an only hit: near the most likely one on windows of one message (docs/decisions/0027).
 _LONE_LEAD = 0.5
 # Of hits that are recalled, each has at least this share of the best score.
 LEAST_SHARE = 0.05

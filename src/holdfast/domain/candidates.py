@@ -61,6 +61,10 @@ class Reason(StrEnum):
     CANDIDATE_ID_REUSED = "candidate_id_reused"
     CORRECTED_SINCE = "corrected_since"
     FORGOTTEN_SINCE = "forgotten_since"
+    # Of a candidate that would be a runtime skill, as in `SkillRejection`.
+    EMPTY_OR_INVALID = "empty_or_invalid"
+    RAW_PAYLOAD_OR_LOG = "raw_payload_or_log"
+    WEAK_PROCEDURE = "weak_procedure"
 
 
 _SEVERITY = list(Verdict)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from holdfast.domain.checks import checked_flag
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.errors import InvalidInput
 
@@ -41,7 +42,7 @@ class Section(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Privacy:
+class Privacy(Presentable):
     """The privacy policy: what may leave memory. The defaults are the standard policy."""
 
     prompt_projection: bool = True
@@ -86,8 +87,18 @@ _BUILT = {
     "replay_transcript": "holdfast.runtime.transcripts.replay:ReplayTranscript",
     "repair_transcript": "holdfast.runtime.transcripts.repair:RepairTranscript",
     "write": "holdfast.runtime.transcripts.write:WriteMemory",
+    "list_runtime_skills": "holdfast.runtime.skills.read_skills:ListSkills",
+    "get_runtime_skill": "holdfast.runtime.skills.read_skills:GetSkill",
+    "edit_runtime_skill": "holdfast.runtime.skills.change_skills:EditSkill",
+    "set_runtime_skill_enabled": "holdfast.runtime.skills.change_skills:SetSkillEnabled",
+    "delete_runtime_skill": "holdfast.runtime.skills.change_skills:DeleteSkill",
+    "compact_replay_fixture": "holdfast.testing.replay.runner:run_fixture",
+    "memory_harness": "holdfast.testing.replay.harness:HARNESS",
+    "full_replay_suite": "holdfast.testing.replay.runner:run_fixture",
+    "benchmark_gate": "holdfast.testing.replay.benchmark:run_benchmark",
     "recover": "holdfast.runtime.transcripts.recover:Recover",
     "close": "holdfast.runtime.transcripts.recover:Close",
+    "agent_skill_directories": "holdfast.skill_folders.mounts:SkillMounts",
 }
 
 
@@ -112,6 +123,7 @@ OFFERS: tuple[Offer, ...] = (
     Offer("import_space", Section.LIFECYCLE, "holdfast.runtime.transcripts.space:ImportSpace", privacy="export_import"),
     *_offers(Section.LIFECYCLE, "request_transcript_lifecycle", "recover", "close"),
     *_offers(Section.VALIDATION, "replay", "replay_transcript", "repair_transcript"),
+    *_offers(Section.VALIDATION, "compact_replay_fixture", "memory_harness", "full_replay_suite", "benchmark_gate"),
     Offer("capabilities", Section.VALIDATION, "holdfast.domain.capabilities:catalogue"),
     Offer("transport_sdk", Section.ADAPTER, "holdfast.sdk.runtime:MemoryRuntime"),
     Offer("transport_cli", Section.ADAPTER, "holdfast.cli.platform:app"),
@@ -158,7 +170,7 @@ def _choices() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Presentable):
     """One capability and its gates. `visible` and `reason` follow from the gates."""
 
     name: str
@@ -179,7 +191,7 @@ class Capability:
 
 
 @dataclass(frozen=True, slots=True)
-class Catalogue:
+class MemoryCapabilityCatalog(Presentable):
     """All capabilities under one profile, in a fixed order."""
 
     profile: Profile
@@ -210,7 +222,7 @@ class Catalogue:
 STANDARD = Circumstances()
 
 
-def catalogue(profile: Profile, circumstances: Circumstances = STANDARD) -> Catalogue:
+def catalogue(profile: Profile, circumstances: Circumstances = STANDARD) -> MemoryCapabilityCatalog:
     """Build the catalogue of a profile in these circumstances."""
     capabilities = (
         Capability(
@@ -223,7 +235,7 @@ def catalogue(profile: Profile, circumstances: Circumstances = STANDARD) -> Cata
         )
         for offer in OFFERS
     )
-    return Catalogue(profile, circumstances.privacy, tuple(capabilities))
+    return MemoryCapabilityCatalog(profile, circumstances.privacy, tuple(capabilities))
 
 
 def _in_profile(profile: Profile, name: str) -> bool:
@@ -234,7 +246,7 @@ def _in_profile(profile: Profile, name: str) -> bool:
 # --- the snapshot -----------------------------------------------------------------------------------------------------
 
 
-def snapshot(shown: Catalogue) -> Mapping[str, object]:
+def snapshot(shown: MemoryCapabilityCatalog) -> Mapping[str, object]:
     """Return the catalogue as a document. Equal catalogues give the same bytes as JSON."""
     profile = shown.profile
     details: dict[Section, dict[str, object]] = {
@@ -265,7 +277,9 @@ def _budget_parts(profile: Profile, *names: str) -> dict[str, int]:
     return {name: getattr(profile.budget, name) for name in names}
 
 
-def _describe_section(shown: Catalogue, section: Section) -> Mapping[str, Mapping[str, bool | str | None]]:
+def _describe_section(
+    shown: MemoryCapabilityCatalog, section: Section
+) -> Mapping[str, Mapping[str, bool | str | None]]:
     return {
         capability.name: {
             "visible": capability.visible,

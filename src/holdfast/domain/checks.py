@@ -22,8 +22,11 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 MAX_SECONDS = 86_400.0
 MAX_METADATA_ENTRIES = 64
 MAX_METADATA_CHARS = 4_096
+# The whole numbers of 64 bits, which every reader of JSON and every database can hold.
+LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**63 - 1
 
-Metadata = Mapping[str, str]
+Scalar = str | int | float | bool | None
+Metadata = Mapping[str, Scalar]
 
 
 def checked_text(value: object, field: str, *, max_chars: int = MAX_TEXT_CHARS) -> str:
@@ -84,15 +87,34 @@ def checked_seconds(value: object, field: str) -> float:
 
 def check_metadata(metadata: object) -> None:
     if not isinstance(metadata, Mapping):
-        raise InvalidInput("metadata", f"expected a dictionary of texts, got {type(metadata).__name__}")
+        raise InvalidInput("metadata", f"expected a dictionary, got {type(metadata).__name__}")
     if len(metadata) > MAX_METADATA_ENTRIES:
         raise InvalidInput("metadata", f"has {len(metadata)} entries; at most {MAX_METADATA_ENTRIES} are allowed")
     for key, value in metadata.items():
         checked_text(key, "metadata key", max_chars=MAX_METADATA_CHARS)
         if not isinstance(value, str):
-            raise InvalidInput(f"metadata[{key!r:.40}]", f"expected text, got {type(value).__name__}")
-        if value.strip():
+            if (problem := _scalar_problem(value)) is not None:
+                raise InvalidInput(f"metadata[{key!r:.40}]", problem)
+        elif value.strip():
             checked_text(value, f"metadata[{key!r:.40}]", max_chars=MAX_METADATA_CHARS)
+
+
+def is_scalar(value: object) -> bool:
+    """True if metadata can hold the value as it is; the length of a text is not checked."""
+    return isinstance(value, str) or _scalar_problem(value) is None
+
+
+def _scalar_problem(value: object) -> str | None:
+    """Say why metadata cannot hold a value that is not a text; None if it can."""
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        fits = LEAST_WHOLE <= value <= MOST_WHOLE
+        return None if fits else "is a whole number of more than 64 bits; give it as a text"
+    if not isinstance(value, float):
+        kind = type(value).__name__
+        return f"expected a text, a number, True, False or None, got {kind}; give it as a text"
+    return None if math.isfinite(value) else "is not a finite number, which JSON cannot hold; leave it out"
 
 
 def checked_instance(value: object, kind: type[K], field: str = "request") -> K:

@@ -56,7 +56,7 @@ _ORDERING = frozenset({Op.GT, Op.GTE, Op.LT, Op.LTE})
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Compare a field with a value; `in` takes several. Only `said_at` has an order; its values may be ISO texts."""
+    """Compare a field with a value; `in` takes several. Only `said_at` has an order; its values are times."""
 
     field: Field
     op: Op
@@ -74,6 +74,7 @@ class Compare:
 
     @property
     def values(self) -> tuple[Value, ...]:
+        """The values to compare with, also if there is one."""
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
 
@@ -82,6 +83,8 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
+    """Records that meet every one of these conditions."""
+
     all_of: Parts
 
     def __post_init__(self) -> None:
@@ -91,6 +94,8 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
+    """Records that meet at least one of these conditions."""
+
     any_of: Parts
 
     def __post_init__(self) -> None:
@@ -100,6 +105,8 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """Records that do not meet this condition."""
+
     negated: Condition
 
     def __post_init__(self) -> None:

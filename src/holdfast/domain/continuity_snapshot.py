@@ -19,6 +19,7 @@ from holdfast.domain.archive_format import (
 from holdfast.domain.canonical import canonical, fingerprint
 from holdfast.domain.checks import checked_flag, checked_text
 from holdfast.domain.ids import MessageId, checked_id
+from holdfast.domain.memory import Plane
 from holdfast.domain.runtime_api.exchange import (
     NOT_BUILT,
     ContinuitySnapshot,
@@ -28,7 +29,7 @@ from holdfast.domain.runtime_api.exchange import (
     TransferMode,
 )
 from holdfast.domain.scope import Scope, check_part
-from holdfast.domain.times import checked_time
+from holdfast.domain.times import checked_iso_time
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import TranscriptState, checked_member
 from holdfast.errors import InvalidInput, InvalidSnapshot
@@ -38,6 +39,7 @@ VERSION = 1
 MOST_MEMORIES = {TransferMode.BOOTSTRAP: 16, TransferMode.FULL_RESTORE: 48}
 SUMMARY_LINES = 8
 SUMMARY_CHARS = 240
+_SUMMARY_HEAD = "What was said last in "
 MOST_TURNS = 1_000
 _ROOM = 256  # bytes for the time and the fingerprint, which are not part of the content
 _ORIGIN = {"space", "subject", "agent", "channel"}
@@ -92,6 +94,17 @@ def to_document(snapshot: ContinuitySnapshot) -> str:
     content["exported_at"] = snapshot.exported_at.isoformat()
     content["manifest"]["content_fingerprint"] = snapshot.manifest.content_fingerprint
     return canonical(content).decode()
+
+
+def summary_text(snapshot: ContinuitySnapshot) -> str:
+    """Return the text of the episode that a bootstrap stores in the place of the turns."""
+    lines = "\n".join(f"{line.role}: {line.text}" for line in snapshot.summary)
+    return f"{_SUMMARY_HEAD}{snapshot.chat_id}:\n{lines}"
+
+
+def is_summary(plane: Plane, text: str) -> bool:
+    """True for such an episode. It holds raw text of a transcript."""
+    return plane is Plane.EPISODE and text.startswith(_SUMMARY_HEAD)
 
 
 def read_snapshot(given: object, space: str, most_bytes: int) -> ContinuitySnapshot:
@@ -176,7 +189,7 @@ def _read(raw: Mapping[str, Any], space: str) -> ContinuitySnapshot:
         raise InvalidInput("execution_state", f"must {'' if state is None else 'not '}be present in a {mode} snapshot")
     found = ContinuitySnapshot(
         version=VERSION,
-        exported_at=checked_time(raw.get("exported_at"), "exported_at"),
+        exported_at=checked_iso_time(raw.get("exported_at"), "exported_at"),
         mode=mode,
         chat_id=raw["chat_id"],
         origin=_read_origin(raw.get("origin")),

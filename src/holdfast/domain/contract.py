@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 from holdfast.domain.arguments import Rule, text_rule, whole_number
 from holdfast.domain.checks import check_count, checked_text
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Part, Scope, could_be_part
 from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidCursor, InvalidInput, InvalidText
@@ -102,7 +103,7 @@ Until = Annotated[datetime, "Before this time."]
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Presentable):
     """The optional methods that a provider has. A method without its flag is never called."""
 
     profile: bool = False
@@ -127,7 +128,7 @@ class SourceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRef:
+class SourceRef(Presentable):
     """The origin of a memory. `space` is the company, and equals the space of its scope."""
 
     kind: SourceKind
@@ -149,7 +150,7 @@ class HookKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class HookContext:
+class HookContext(Presentable):
     """The hook that triggered a call. `hook_id` is the same for each delivery of an event."""
 
     kind: HookKind
@@ -210,7 +211,7 @@ class AttributionMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Presentable):
     """The usage of one call, as its provider reports it. Cents are decimals: a call may cost a thousandth of one."""
 
     provider: str
@@ -229,7 +230,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordHandle:
+class RecordHandle(Presentable):
     """A record by its provider's own id."""
 
     provider_key: Annotated[str, text_rule(MAX_TYPE_CHARS)]
@@ -300,7 +301,7 @@ class ListRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Presentable):
     """A record of a provider. `scope` is its scope, if the provider says; records of another company are dropped.
 
     A message has a `role`, and may have a `sender` and the time when it was said. A memory has none of these.
@@ -328,7 +329,7 @@ class ExtractionStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractionJob:
+class ExtractionJob(Presentable):
     provider_job_id: str
     status: ExtractionStatus
     hook_kind: HookKind | None = None
@@ -340,34 +341,34 @@ class ExtractionJob:
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureResult:
+class CaptureResult(Presentable):
     records: tuple[RecordHandle, ...] = ()
     jobs: tuple[ExtractionJob, ...] = ()
     usage: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class WriteResult:
+class WriteResult(Presentable):
     records: tuple[RecordHandle, ...] = ()
     usage: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ContextBundle:
+class ContextBundle(Presentable):
     snippets: tuple[Snippet, ...] = ()
     profile_summary: str | None = None
     usage: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ListPage:
+class ListPage(PresentableList[Snippet]):
     items: tuple[Snippet, ...] = ()
     next_cursor: str | None = None
     usage: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetResult:
+class ForgetResult(Presentable):
     """The result of a forget. `missing` are records that do not exist or are out of reach."""
 
     forgotten: tuple[RecordHandle, ...] = ()
@@ -376,7 +377,7 @@ class ForgetResult:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectResult:
+class CorrectResult(Presentable):
     """The result of a correction. `record` is the current one."""
 
     record: RecordHandle
@@ -385,20 +386,20 @@ class CorrectResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileResult:
+class ProfileResult(Presentable):
     summary: str | None = None
     usage: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractionJobPage:
+class ExtractionJobPage(PresentableList[ExtractionJob]):
     items: tuple[ExtractionJob, ...] = ()
     next_cursor: str | None = None
     usage: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TraceResult:
+class TraceResult(Presentable):
     """An explanation of a query's result, in the provider's own terms."""
 
     trace: Mapping[str, Any] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """One translation between our records and those of the provider contract, in both directions.
 
-The engine's metadata are texts by name. The source, the summary and other entries of a capture are stored under names
-with the prefix `holdfast.`, which callers may not use. Text entries keep their own names, so that they read the same
-through every interface.
+The engine's metadata are texts, numbers, flags and None by name. The source, the summary and other values of a capture
+(lists, dictionaries) are stored under names with the prefix `holdfast.`, which callers may not use. All others keep
+their own names, so that they read the same through every interface.
 
 `to_snippet` turns a record of our own store into a snippet of the contract. `to_hit` and `to_memory` turn a snippet of
 an external provider into a result of the library: fields that its provider does not report get the defaults for
@@ -20,7 +20,15 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.domain.bindings import LOCAL
-from holdfast.domain.checks import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, check_metadata, checked_text
+from holdfast.domain.checks import (
+    MAX_METADATA_CHARS,
+    MAX_METADATA_ENTRIES,
+    Metadata,
+    Scalar,
+    check_metadata,
+    checked_text,
+    is_scalar,
+)
 from holdfast.domain.contract import MAX_SUMMARY_CHARS, RecordHandle, Snippet, SourceKind, SourcePayload, SourceRef
 from holdfast.domain.ids import MemoryId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust
@@ -46,14 +54,14 @@ class CaptureMetadata:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def encode_metadata(noted: CaptureMetadata) -> dict[str, str]:
+def encode_metadata(noted: CaptureMetadata) -> dict[str, Scalar]:
     """Encode as metadata of the engine; raises `InvalidInput` if that is not possible."""
-    found: dict[str, str] = {}
+    found: dict[str, Scalar] = {}
     other: dict[str, Any] = {}
     for name, value in noted.metadata.items():
         if not isinstance(name, str) or name.startswith(RESERVED):
             raise InvalidInput("metadata", f"{name!r:.60} cannot be the name of an entry: {RESERVED} is reserved")
-        if isinstance(value, str):
+        if is_scalar(value):
             found[name] = value
         else:
             other[name] = value
@@ -69,9 +77,12 @@ def encode_metadata(noted: CaptureMetadata) -> dict[str, str]:
     return found
 
 
+_WRITTEN: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":"), "sort_keys": True}
+
+
 def _json(value: Any) -> str:
     try:
-        made = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+        made = json.dumps(value, **_WRITTEN)
     except (TypeError, ValueError, RecursionError):
         raise InvalidInput("metadata", "holds a value that cannot be encoded as JSON; remove it") from None
     if len(made) > MAX_METADATA_CHARS:
@@ -79,20 +90,38 @@ def _json(value: Any) -> str:
     return made
 
 
-def decode_metadata(metadata: Mapping[str, str]) -> CaptureMetadata:
+def decode_metadata(metadata: Metadata) -> CaptureMetadata:
     """Decode a record's metadata. Any caller may have written it, so what cannot be decoded is left out."""
     if not metadata:
         return _NOTHING
     found: dict[str, Any] = {name: value for name, value in metadata.items() if not name.startswith(RESERVED)}
     other = _object(metadata.get(_OTHER))
-    return CaptureMetadata(_source(metadata.get(_SOURCE)), metadata.get(_SUMMARY), {**found, **other})
+    summary = metadata.get(_SUMMARY)
+    return CaptureMetadata(
+        _source(metadata.get(_SOURCE)), summary if isinstance(summary, str) else None, {**found, **other}
+    )
+
+
+def digest_form(metadata: Metadata) -> dict[str, str]:
+    """Return the form of metadata that the digests of retries are made from: older stores hold digests of it.
+
+    In it, every value but a text is part of one JSON text.
+    """
+    texts = {name: value for name, value in metadata.items() if isinstance(value, str)}
+    values = {name: value for name, value in metadata.items() if not isinstance(value, str)}
+    if not values:
+        return texts
+    own = {name: value for name, value in texts.items() if not name.startswith(RESERVED)}
+    reserved = {name: value for name, value in texts.items() if name in (_SOURCE, _SUMMARY)}
+    written = json.dumps({**_object(texts.get(_OTHER)), **values}, **_WRITTEN)
+    return {**own, _OTHER: written, **reserved}
 
 
 _NOTHING = CaptureMetadata()
 
 
-def _object(text: str | None) -> dict[str, Any]:
-    if text is None:
+def _object(text: object) -> dict[str, Any]:
+    if not isinstance(text, str):
         return {}
     try:
         found = json.loads(text, parse_constant=_finite, parse_float=_finite)
@@ -108,7 +137,7 @@ def _finite(written: str) -> float:
     return found
 
 
-def _source(text: str | None) -> SourceRef | None:
+def _source(text: object) -> SourceRef | None:
     """Decode a source, or None. It may be forged through another interface, so each part is checked."""
     parts = _object(text)
     try:
@@ -198,12 +227,13 @@ def _speaker(record: Record | Hit) -> dict[str, Any]:
 
 def to_hit(found: Snippet, asked: Scope, now: datetime) -> Hit:
     fields = _record_fields(found, asked, now)
+    noted = fields["metadata"].get("sender")
     return Hit(
         id=found.handle.record_id,
         kind=HitKind.MEMORY,
         score=found.score or 0.0,
         evidence=(),
-        sender=found.sender or fields["metadata"].get("sender"),
+        sender=found.sender or (noted if isinstance(noted, str) else None),
         role=found.role,
         said_at=found.said_at,
         **fields,
@@ -232,7 +262,7 @@ def _record_fields(found: Snippet, asked: Scope, now: datetime) -> dict[str, Any
         "validity": ALWAYS,
         "recorded_at": found.recorded_at or now,
         "source": None if found.source is None else found.source.external_ref,
-        "metadata": {name: value if isinstance(value, str) else str(value) for name, value in found.metadata.items()},
+        "metadata": {name: value if is_scalar(value) else str(value) for name, value in found.metadata.items()},
     }
 
 

@@ -11,12 +11,13 @@ from holdfast.domain.bindings import Binding, ResolutionRule, Target
 from holdfast.domain.contract import Capabilities
 from holdfast.domain.events import EventKind
 from holdfast.domain.ids import EventId, OperationId
+from holdfast.domain.presentable import Presentable, PresentableList
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderResponse(Generic[T]):
+class ProviderResponse(Presentable, Generic[T]):
     """The result of a provider. `dropped` counts returned records that are out of the call's scope."""
 
     binding: str
@@ -27,7 +28,7 @@ class ProviderResponse(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedBinding:
+class ResolvedBinding(Presentable):
     """The binding that serves a caller, and the rules that were checked. Never its configuration.
 
     `binding_key` is None if no binding serves it.
@@ -42,7 +43,7 @@ class ResolvedBinding:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderInfo:
+class ProviderInfo(Presentable):
     """An installed provider. `schema` is the JSON Schema of its configuration."""
 
     key: str
@@ -75,7 +76,7 @@ class BindingList:
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Presentable):
     """One administrative change. `details` are names, never values of a configuration."""
 
     id: EventId
@@ -86,7 +87,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class ActivityPage:
+class ActivityPage(PresentableList[Activity]):
     """A page of activities, newest first. `next_cursor` is None on the last page."""
 
     items: tuple[Activity, ...]

@@ -15,6 +15,7 @@ from typing import Annotated
 from holdfast.domain.arguments import Rule, check_arguments, whole_number
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import CostEventId, FinanceEventId, OperationId
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Part, Scope
 from holdfast.domain.usage import DEFAULT_CURRENCY, is_currency
 from holdfast.errors import InvalidInput
@@ -37,7 +38,7 @@ Micros = Annotated[int, whole_number(0, MAX_PRICE_MICROS)]
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class Price(Presentable):
     """The price of a million tokens of each kind, in millionths of the currency's unit. `*` is any model."""
 
     provider: Annotated[Part, "The provider."]
@@ -53,7 +54,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class CostEvent:
+class CostEvent(Presentable):
     """One metered call, linked to its operation. `estimated` if the amount is by our prices, not the provider's."""
 
     id: CostEventId
@@ -75,7 +76,7 @@ class FinanceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FinanceEvent:
+class FinanceEvent(Presentable):
     """A flat fee or an invoice, never the cost of one call. Credits are negative."""
 
     id: FinanceEventId
@@ -100,7 +101,7 @@ class CostGroup(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CostLine:
+class CostLine(Presentable):
     """One line of a summary. `name` is None for the group without a name; days are UTC."""
 
     name: str | None
@@ -115,7 +116,7 @@ class CostLine:
 
 
 @dataclass(frozen=True, slots=True)
-class CostSummary:
+class CostSummary(Presentable):
     """Costs of a period: metered calls by one group, and flat fees apart. Currencies are never added up."""
 
     group: CostGroup
@@ -135,7 +136,7 @@ class CostSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class CostEventPage:
+class CostEventPage(PresentableList[CostEvent]):
     """A page of cost events, newest first. `next_cursor` is None on the last page."""
 
     items: tuple[CostEvent, ...]
@@ -143,7 +144,7 @@ class CostEventPage:
 
 
 @dataclass(frozen=True, slots=True)
-class FinanceEventPage:
+class FinanceEventPage(PresentableList[FinanceEvent]):
     """A page of finance events, as `CostEventPage`."""
 
     items: tuple[FinanceEvent, ...]

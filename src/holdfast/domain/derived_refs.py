@@ -8,10 +8,11 @@ from enum import StrEnum
 
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Plane
+from holdfast.domain.presentable import Presentable
 
 
 @dataclass(frozen=True, slots=True)
-class DerivedMemoryRef:
+class DerivedMemoryRef(Presentable):
     """A memory with the turns and messages of one conversation that it derives from. `source` is its author."""
 
     plane: Plane
@@ -33,7 +34,7 @@ class RepairIssueKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RepairIssue:
+class RepairIssue(Presentable):
     """A row that refers to something missing, or contradicts itself. `detail` never holds message text."""
 
     kind: RepairIssueKind

@@ -9,7 +9,13 @@ from enum import StrEnum
 
 from holdfast.domain.ids import EventId
 from holdfast.domain.memory import Plane
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Scope
+
+# Events of a space to keep, unless a profile says otherwise. Administrative ones do not count, and are never pruned.
+EVENTS_KEPT = 32_768
+# An event of several records names at most this many.
+NAMED_IDS = 100
 
 
 class EventKind(StrEnum):
@@ -46,7 +52,7 @@ ADMINISTRATIVE = frozenset(EventKind) - _OF_RECORDS - _OF_RUNTIMES
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Presentable):
     """One event. `content_hash` identifies the content and is deleted with it. `details` are names and counts."""
 
     id: EventId
@@ -57,3 +63,11 @@ class Event:
     record_key: str | None = None
     content_hash: str | None = None
     details: Mapping[str, str | int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage(PresentableList[Event]):
+    """A page of events, newest first. `next_cursor` is None on the last."""
+
+    items: tuple[Event, ...]
+    next_cursor: str | None

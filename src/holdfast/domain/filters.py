@@ -23,7 +23,7 @@ from holdfast.domain.conditions import (
     Not,
     Op,
 )
-from holdfast.domain.times import checked_milliseconds, checked_time
+from holdfast.domain.times import checked_iso_time, checked_milliseconds
 from holdfast.errors import InvalidInput, InvalidTimestamp
 
 _ROOT = "filters"
@@ -143,7 +143,7 @@ class _FilterParser:
 
     def _moment(self, value: object, path: str) -> datetime:
         if self.everos and isinstance(value, str):
-            moment = checked_time(value, path)
+            moment = checked_iso_time(value, path)
             # Truncated to milliseconds, like the times in responses.
             return moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)
         if self.everos and type(value) is int and 0 < value < _FIRST_OF_EVEROS:

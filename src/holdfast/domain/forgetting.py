@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Annotated
 
 from holdfast.domain.arguments import many, text_rule
+from holdfast.domain.backups import RetainedBackup
 from holdfast.domain.checks import MAX_FILTER_CHARS, check_count, checked_text
 from holdfast.domain.ids import Id, OperationId, checked_id
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.scope import Part, check_part
 from holdfast.errors import InvalidInput
 
@@ -47,6 +49,7 @@ class ForgetTarget:
 class ForgetPlan:
     """The plan of a forget: everything it would remove. `fingerprint` changes with the content.
 
+    `first_number` is the lowest of the store's numbers of it, None if unknown.
     `derived_ids` are memories anywhere in the space whose current revision derives only from forgotten messages;
     `baseless` are the store's numbers of such older revisions, of memories that stay. `delivery_ids` are hook
     deliveries that carry, or carried, something about the target.
@@ -62,10 +65,11 @@ class ForgetPlan:
     baseless: tuple[int, ...] = ()
     resource_ids: tuple[str, ...] = ()
     delivery_ids: tuple[str, ...] = ()
+    first_number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class OutsideMemory:
+class OutsideMemory(Presentable):
     """A binding to an external provider. A forget does not reach it: what was sent there stays until removed there."""
 
     binding: str
@@ -73,7 +77,7 @@ class OutsideMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetPreview:
+class ForgetPreview(Presentable):
     """The effect of a forget now. With `token`, the forget is refused if the effect has changed.
 
     `derived` memories have no evidence but the forgotten: they are removed too. `weakened` ones have other evidence:
@@ -96,15 +100,17 @@ class ForgetPreview:
 
     @property
     def empty(self) -> bool:
+        """True if there is nothing to forget."""
         return not (self.messages or self.memories or self.resources or self.deliveries)
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetReceipt:
+class ForgetReceipt(Presentable):
     """Proof of a forget. `remaining` was counted by looking up the ids again; it is always 0.
 
     `scrubbed` if the bytes are gone from the file and its log. Otherwise a job removes them after a reader finishes.
-    `remaining_outside` names the external memories of the company: what was sent there may remain.
+    `remaining_outside` names the external memories of the company: what was sent there may remain. `backups` are those
+    that still hold it, as far as the store knows and this machine can see.
     """
 
     operation_id: OperationId
@@ -119,6 +125,7 @@ class ForgetReceipt:
     resources: int = 0
     deliveries: int = 0
     remaining_outside: tuple[OutsideMemory, ...] = ()
+    backups: tuple[RetainedBackup, ...] = ()
 
     @property
     def found(self) -> bool:

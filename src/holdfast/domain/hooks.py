@@ -21,6 +21,7 @@ from holdfast.domain.contract import (
     SourceRef,
 )
 from holdfast.domain.ids import DeliveryId, OperationId
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Scope
 
 # Hooks that query memory. All others write to it.
@@ -88,7 +89,7 @@ def subscriber_skip_reason(binding: Binding | None, kind: HookKind) -> SkipReaso
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Presentable):
     """The delivery of one hook to one destination: `binding:<key>` or `subscriber:<name>`.
 
     A hook id is delivered to a destination once per memory: emitting it again returns the first delivery. The payload
@@ -127,7 +128,7 @@ class DeliveryFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryPage:
+class DeliveryPage(PresentableList[Delivery]):
     items: tuple[Delivery, ...]
     next_cursor: str | None
 
@@ -148,7 +149,7 @@ class HookEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class EmittedHook:
+class EmittedHook(Presentable):
     """The deliveries of a hook: to the binding of its scope, and to each subscriber.
 
     `repeated` if it had been emitted before, and there was nothing left to do.
@@ -160,7 +161,7 @@ class EmittedHook:
 
 
 @dataclass(frozen=True, slots=True)
-class Hydration:
+class Hydration(Presentable):
     """The memory for a run before it begins: a bounded preamble, or an empty one with the reason.
 
     The reason is a `SkipReason`, `nothing_found`, or an error code.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.scope import DEFAULT_SPACE, Scope
 from holdfast.domain.transcript_turns import ConversationKey
 
@@ -12,7 +13,7 @@ DEFAULT_CHANNEL = "local"
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryIdentity:
+class MemoryIdentity(Presentable):
     """The owner of a memory: a space, and in it a subject, else an agent, else everyone.
 
     Each app, project or namespace, as the gateway uses them, has a memory of its own.
@@ -24,6 +25,11 @@ class MemoryIdentity:
     app: str | None = None
     project: str | None = None
     namespace: str | None = None
+
+    @property
+    def has_owner(self) -> bool:
+        """True if the memory belongs to a subject or an agent, not to everyone."""
+        return self.subject_id is not None or self.agent_id is not None
 
     @property
     def scope(self) -> Scope:
@@ -38,7 +44,7 @@ class MemoryIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryScope:
+class MemoryScope(Presentable):
     """A conversation, as a host names it. Validated where it is used, so that a refusal leaves its audit row.
 
     `conversation_id` is its stable name. Without it, `chat_id` is used: by the alias that an earlier commit stored,
@@ -55,8 +61,8 @@ class MemoryScope:
 
 def thread_of(identity: MemoryIdentity, key: ConversationKey) -> Scope:
     """Return the scope that stores the turns of a conversation."""
-    channel = None if key.channel == DEFAULT_CHANNEL else key.channel
-    return replace(identity.scope, channel=channel, conversation=key.conversation)
+    channel = None if key.channel_id == DEFAULT_CHANNEL else key.channel_id
+    return replace(identity.scope, channel=channel, conversation=key.conversation_id)
 
 
 def key_of(thread: Scope) -> ConversationKey:

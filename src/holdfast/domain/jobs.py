@@ -11,6 +11,7 @@ from holdfast.domain.arguments import many
 from holdfast.domain.bindings import Key
 from holdfast.domain.contract import HookContext, HookKind, Since, SourceRef, Until
 from holdfast.domain.ids import JobId, OperationId
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Part, Scope
 
 LEASE = timedelta(seconds=60)  # unless a setting says otherwise
@@ -41,7 +42,7 @@ class JobStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Presentable):
     """The origin of a job: the call, and the hook and source of that call."""
 
     operation_id: OperationId | None = None
@@ -61,7 +62,7 @@ class NewJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(Presentable):
     """One attempt of a job. `token` is a fencing token: it grows with each claim, and only the newest commits."""
 
     id: JobId
@@ -135,7 +136,7 @@ class JobPage:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlJobPage:
+class ControlJobPage(PresentableList[ControlJob]):
     items: tuple[ControlJob, ...]
     next_cursor: str | None
 

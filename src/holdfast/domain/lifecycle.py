@@ -9,6 +9,7 @@ from enum import StrEnum
 from holdfast.domain.access import Action
 from holdfast.domain.checks import checked_flag, checked_instance, checked_whole
 from holdfast.domain.ids import EventId
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.profiles import Pressure, pressure_of
 
 RETRY_AFTER_MS = 1_000
@@ -80,7 +81,7 @@ def checked_mode(value: object) -> ModeInput:
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Presentable):
     """The decision whether an operation may run now; if not, the reason and when to retry."""
 
     disposition: Disposition
@@ -108,7 +109,7 @@ def admit(action: Action, mode: ModeInput, pressure: Pressure = Pressure.NORMAL)
 
 
 @dataclass(frozen=True, slots=True)
-class LifecycleReport:
+class LifecycleReport(Presentable):
     """The report of one operation. `error_stage` is where it failed, if it did."""
 
     operation: Action

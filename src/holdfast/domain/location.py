@@ -14,7 +14,9 @@ _PARAMETER = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 
 # Other forms that libpq accepts, or typing errors: not a path, and possibly with a password.
-_A_SERVER = re.compile(r"^(postgres(ql)?|https?):|(^|\s)(host|hostaddr|dbname|password|user)\s*=", re.IGNORECASE)
+_A_SERVER = re.compile(
+    r"^(postgres(ql)?|https?):|(^|\s)(host|hostaddr|dbname|password|user)\s*=|^[\w.-]+:\d+/?$", re.IGNORECASE
+)
 
 
 def refuse_mistyped_server(location: str) -> None:

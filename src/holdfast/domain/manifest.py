@@ -11,13 +11,11 @@ from holdfast.domain.derived_refs import RepairIssue
 from holdfast.domain.profiles import Backend, Profile, SystemKind
 from holdfast.domain.results import Finding
 from holdfast.domain.scope import Scope
-from holdfast.domain.times import checked_time
+from holdfast.domain.times import checked_iso_time
 from holdfast.errors import HoldfastError, ManifestMismatch
 
 MANIFEST = "manifest"  # the name of the fact
 SCHEMA_ID = "holdfast_store_schema_v1"
-# Events to keep if the manifest names no known profile, whose own limit applies otherwise. Repair prunes the rest.
-EVENTS_KEPT = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,8 @@ class Manifest:
                 backend=str(found["backend"]),
                 profile=str(found["profile"]),
                 memory_system_kind=SystemKind(found["memory_system_kind"]),
-                created_at=checked_time(found["created_at"], "created_at"),
-                last_opened_at=checked_time(found["last_opened_at"], "last_opened_at"),
+                created_at=checked_iso_time(found["created_at"], "created_at"),
+                last_opened_at=checked_iso_time(found["last_opened_at"], "last_opened_at"),
                 schema_id=str(found["schema_id"]),
             )
         except (ValueError, KeyError, TypeError, HoldfastError):

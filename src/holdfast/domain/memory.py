@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import IntEnum, StrEnum
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, ClassVar
 
 from holdfast.domain.checks import Metadata
 from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
 
 
 class Plane(StrEnum):
+    """The kind of a memory's content. Private memories and soul candidates are read only by requests that name them."""
+
     LONG_TERM = "long_term"
     SHARED_FACT = "shared_fact"
     PROCEDURAL = "procedural"
@@ -28,14 +31,36 @@ GUARDED_PLANES = frozenset({Plane.PRIVATE, Plane.SOUL_CANDIDATE})
 OPEN_PLANES = frozenset(Plane) - GUARDED_PLANES
 
 
-class Trust(IntEnum):
+class Trust(StrEnum):
     """The trust in a memory. Its origin decides it, never its content."""
 
-    UNTRUSTED = 0
-    LOW = 1
-    MODEST = 2
-    STATED = 3
-    VERIFIED = 4
+    UNTRUSTED = "untrusted"
+    LOW = "low"
+    MODEST = "modest"
+    STATED = "stated"
+    VERIFIED = "verified"
+
+    @property
+    def level(self) -> int:
+        """Its number, which stores and exported files hold."""
+        return _LEVELS[self]
+
+    # Texts would be compared by their letters.
+    def __lt__(self, other: str) -> bool:
+        return self.level < Trust(other).level
+
+    def __le__(self, other: str) -> bool:
+        return self.level <= Trust(other).level
+
+    def __gt__(self, other: str) -> bool:
+        return self.level > Trust(other).level
+
+    def __ge__(self, other: str) -> bool:
+        return self.level >= Trust(other).level
+
+
+TRUST_LEVELS = tuple(Trust)
+_LEVELS = {trust: level for level, trust in enumerate(TRUST_LEVELS)}
 
 
 class Status(StrEnum):
@@ -56,7 +81,7 @@ WITHHELD = frozenset({Status.MASKED, Status.RAW_DELETED})
 
 
 @dataclass(frozen=True, slots=True)
-class Validity:
+class Validity(Presentable):
     """The time when something was true in the world: `since` inclusive, `until` exclusive."""
 
     since: Annotated[datetime | None, "True from this time on."] = None
@@ -100,7 +125,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Presentable):
     """A message that a memory derives from, with its current text. Forgotten evidence is no longer listed.
 
     `external_id` is the caller's id of the message.
@@ -115,11 +140,14 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryRecord:
+class MemoryRecord(Presentable):
     """One revision of a memory. The newest has no `superseded_at`.
 
     `contradicts` are the ids of memories that say something else; each of them is marked as well.
     """
+
+    _summary: ClassVar[tuple[str, ...]] = ("text", "trust", "revision", "id")
+    _columns: ClassVar[tuple[str, ...]] = ("text", "trust", "plane", "status", "revision", "recorded_at", "id")
 
     id: MemoryId
     revision: int

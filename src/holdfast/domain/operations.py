@@ -21,6 +21,7 @@ from holdfast.domain.contract import (
     Usage,
 )
 from holdfast.domain.ids import CostEventId, OperationId
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Part, Scope
 
 
@@ -81,7 +82,7 @@ FOR_MODELS = frozenset({Action.RECALL, Action.PROJECT})
 
 
 @dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(Presentable):
     """The purpose and the usage of a call through the control plane. Ids and counts, never a payload.
 
     `dropped` counts records that the provider should not have returned; `handles` are the first records it named.
@@ -102,7 +103,7 @@ class Attribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Presentable):
     """One audit row. `record_count` counts the records written, returned or removed."""
 
     id: OperationId
@@ -156,7 +157,7 @@ ALL_OPERATIONS = OperationFilter()
 
 
 @dataclass(frozen=True, slots=True)
-class OperationPage:
+class OperationPage(PresentableList[Operation]):
     """A page of operations, newest first. `next_cursor` is None on the last page."""
 
     items: tuple[Operation, ...]
@@ -164,7 +165,7 @@ class OperationPage:
 
 
 @dataclass(frozen=True, slots=True)
-class BindingCounts:
+class BindingCounts(Presentable):
     """Provider requests through one binding (None: through none) in a period, by outcome.
 
     Each attempt of a worker counts; other work of a call does not. `refused` requests never reached a provider;
@@ -179,7 +180,7 @@ class BindingCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryMetrics:
+class MemoryMetrics(Presentable):
     """Quality metrics of a space in a period.
 
     `recalls` are queries whose result goes to a model; `recall_hits` those with a result. `queries` are all queries,

@@ -6,12 +6,13 @@ A profile is a ceiling. A request can only tighten it. Budgets never grant acces
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
 from holdfast.domain.checks import checked_whole
-from holdfast.domain.redaction import TranscriptBudget
+from holdfast.domain.presentable import Presentable
+from holdfast.domain.redaction import TranscriptGovernanceBudget
 from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidInput
 
@@ -50,7 +51,7 @@ PERCENT = {Pressure.NORMAL: 100, Pressure.CAUTIOUS: 60, Pressure.CRITICAL: 35}
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Presentable):
     """Upper limits. None may be zero, since such a memory could not work."""
 
     records: int
@@ -76,9 +77,9 @@ class Budget:
         return max(self.source_chars // 256, 4)
 
     @property
-    def transcript(self) -> TranscriptBudget:
+    def transcript(self) -> TranscriptGovernanceBudget:
         """Limits of one response about transcripts."""
-        return TranscriptBudget(
+        return TranscriptGovernanceBudget(
             page_size=max(self.source_chars // 256, 4),
             host_refs_per_turn=max(self.http_body_bytes // (8 * KIB), 1),
             redaction_items=max(self.source_chars // 128, 8),
@@ -88,7 +89,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Presentable):
     name: str
     kind: SystemKind
     budget: Budget
@@ -97,11 +98,14 @@ class Profile:
     without: frozenset[str] = frozenset()
 
 
+_ALL = tuple(Backend)
 # No reliable file system, and no one to mount a folder or register tools.
 _ON_ESP = (Backend.IN_MEMORY, Backend.EMBEDDED)
-_NOT_ON_ESP = frozenset({"agent_skill_directories", "agent_tool_registries"})
+# Long replays and benchmarks are for those who build a memory, not for those who run one.
+_DEV_ONLY = frozenset({"full_replay_suite", "benchmark_gate"})
+_NOT_ON_ESP = _DEV_ONLY | {"agent_skill_directories", "agent_tool_registries", "memory_harness"}
 # Many callers share a gateway: one must not page through the turns of all.
-_NOT_ON_A_GATEWAY = frozenset({"replay"})
+_NOT_ON_A_GATEWAY = _DEV_ONLY | {"replay"}
 
 # fmt: off
 _BUDGETS = {
@@ -114,20 +118,20 @@ _BUDGETS = {
     "gateway":          Budget(40000, 16384,  64 * MIB,  16 * MIB, 128 * KIB,   8192,  16384,   8192,  128,   64),
     "dev-full":         Budget(80000, 32768, 128 * MIB,  32 * MIB, 256 * KIB,  16384,  32768,  16384,  256,  128),
 }
-_ALL = (
+_PROFILES = (
     Profile("esp-standalone-memory", SystemKind.STANDALONE, _BUDGETS["esp-standalone"], _ON_ESP, _NOT_ON_ESP),
     Profile("esp-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["esp-embedded"], _ON_ESP, _NOT_ON_ESP),
-    Profile("linux-device-standalone-memory", SystemKind.STANDALONE, _BUDGETS["linux-device"]),
-    Profile("desktop-macos-standalone-memory", SystemKind.STANDALONE, _BUDGETS["macos-standalone"]),
-    Profile("desktop-macos-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["desktop-embedded"]),
-    Profile("desktop-windows-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["desktop-embedded"]),
+    Profile("linux-device-standalone-memory", SystemKind.STANDALONE, _BUDGETS["linux-device"], _ALL, _DEV_ONLY),
+    Profile("desktop-macos-standalone-memory", SystemKind.STANDALONE, _BUDGETS["macos-standalone"], _ALL, _DEV_ONLY),
+    Profile("desktop-macos-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["desktop-embedded"], _ALL, _DEV_ONLY),
+    Profile("desktop-windows-embedded-sdk", SystemKind.SDK_EMBEDDED, _BUDGETS["desktop-embedded"], _ALL, _DEV_ONLY),
     Profile(
-        "server-linux-memory-gateway", SystemKind.STANDALONE, _BUDGETS["gateway"], tuple(Backend), _NOT_ON_A_GATEWAY
+        "server-linux-memory-gateway", SystemKind.STANDALONE, _BUDGETS["gateway"], _ALL, _NOT_ON_A_GATEWAY
     ),
     Profile("server-linux-dev-full", SystemKind.STANDALONE, _BUDGETS["dev-full"]),
 )
 # fmt: on
-PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in _ALL})
+PROFILES: Mapping[str, Profile] = MappingProxyType({profile.name: profile for profile in _PROFILES})
 DEFAULT_PROFILE = "server-linux-dev-full"
 
 
@@ -137,6 +141,13 @@ def profile_of(name: object) -> Profile:
     if found is None:
         raise InvalidInput("profile", f"there is no profile {name!r:.80}; use one of {', '.join(PROFILES)}")
     return found
+
+
+def with_budgets(profile: Profile, budgets: Mapping[str, int]) -> Profile:
+    """Return the profile with some budgets replaced."""
+    if unknown := sorted(set(budgets) - set(Budget.__slots__)):
+        raise InvalidInput("budget", f"there is no budget {unknown[0]!r:.80}; use {', '.join(Budget.__slots__)}")
+    return replace(profile, budget=replace(profile.budget, **budgets)) if budgets else profile
 
 
 _IN_A_FILE = (Backend.SQLITE, Backend.FILE, Backend.EMBEDDED)

@@ -15,18 +15,20 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TypeAlias
 
+from holdfast.domain.agent_skills import CUT, AgentSkillHit, ProjectedAgentSkill
 from holdfast.domain.capabilities import Capability, Gate
+from holdfast.domain.field_copies import copy_fields
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import Admission, ModeInput
 from holdfast.domain.memory import GUARDED_PLANES, Plane
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.recall_policy import Selection, select_hits
-from holdfast.domain.reference_message import LABEL, origin, record_line
+from holdfast.domain.reference_message import LABEL, bracket, origin, record_line
 from holdfast.domain.results import Hit, HitKind
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import Authority
 from holdfast.domain.visible_text import one_line
 
-CUT = " […]"
 # A line whose text would be cut to less than this is left out instead.
 LEAST_SHOWN_CHARS = 40
 # One record, and one provenance, may fill at most this fraction (1/n) of the room for records.
@@ -34,6 +36,8 @@ _RECORD_SHARE = 2
 _SOURCE_SHARE = 2
 # The last messages may fill this fraction (1/n) of the room before the records are placed.
 _RECENT_SHARE = 3
+# Summaries of skills may fill this fraction (1/n) of it. They come from outside memory and crowd nothing out of it.
+_SKILLS_SHARE = 6
 
 
 class SectionName(StrEnum):
@@ -45,6 +49,7 @@ class SectionName(StrEnum):
     DOCUMENTS = "documents"
     PRIVATE = "private"
     EVIDENCE = "evidence"
+    SKILLS = "agent_skills"
     RECENT = "recent"
 
 
@@ -55,6 +60,7 @@ HEADINGS = {
     SectionName.DOCUMENTS: "## From documents",
     SectionName.PRIVATE: "## Private",
     SectionName.EVIDENCE: "## Said earlier in this conversation",
+    SectionName.SKILLS: "## Skills of the host (summaries; only the host can run them)",
     SectionName.RECENT: "## Last messages of this conversation",
 }
 _SECTION_OF = {
@@ -69,6 +75,7 @@ _SECTION_OF = {
 # Messages are on no plane: sources of their own, for search hits and for the last messages.
 TRANSCRIPT = "transcript"
 RECENT = "recent_messages"
+SKILLS = "agent_skills"
 # A caveat shown after the role of a message.
 _CAVEATS = {
     Authority.EXTERNAL_CONTENT: ", external content",
@@ -93,13 +100,14 @@ class OmissionReason(StrEnum):
     REPEATED = "repeated"
     OUTDATED = "outdated"
     RECENT = "among_the_last_messages"
+    BROKEN = "broken_evidence"
 
 
 # --- the private gate -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateGate:
+class PrivateGate(Presentable):
     """The decision whether memories of guarded planes may be shown: requested, and allowed by all four."""
 
     requested: bool
@@ -140,7 +148,7 @@ def private_gate(requested: bool, capability: Capability, admission: Admission, 
 
 
 @dataclass(frozen=True, slots=True)
-class RecentMessage:
+class RecentMessage(Presentable):
     """One of the conversation's last messages, as a model may see it."""
 
     id: MessageId
@@ -161,6 +169,7 @@ class BlockLine:
     cut: bool
     hit: Hit | None = None
     recent: RecentMessage | None = None
+    skill: AgentSkillHit | None = None
 
     @property
     def chars(self) -> int:
@@ -169,14 +178,14 @@ class BlockLine:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionAudit:
+class SectionAudit(Presentable):
     name: SectionName
     chars: int
     included: bool
 
 
 @dataclass(frozen=True, slots=True)
-class SourceAudit:
+class SourceAudit(Presentable):
     """Candidates and selected records of one plane or of the transcript; the reason if none was selected."""
 
     plane: str
@@ -233,22 +242,27 @@ def assemble_block(
     source_chars: int,
     render_chars: int,
     select: SelectHits = _select_hits,
+    skills: Sequence[AgentSkillHit] = (),
 ) -> MemoryBlock:
     """Assemble a block of at most `render_chars` from at most `source_chars` of text.
 
-    `found` is best first, `recent` oldest first. The last messages get up to a third of the room, the records the
-    rest, and then the messages what the records left. `select` chooses records as in `recall`. Sections and their lines
-    are in the order of relevance.
+    `found` is best first, `recent` oldest first. The last messages get up to a third of the room, skills up to a
+    sixth, the records the rest, and then the messages what the records left. `select` chooses records as in `recall`.
+    Sections and their lines are in the order of relevance.
     """
     room = _BlockBudget(max(0, render_chars - len(LABEL)), source_chars)
     lately = _recent_lines(recent, _BlockBudget(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
-    fill = _fill(found, room.without(lately), {line.id for line in lately}, select)
-    lately = _recent_lines(recent, room.without(fill.lines), shown={line.id for line in fill.lines})
-    lines = _by_section((*fill.lines, *lately))
+    hints = _skill_lines(skills, _BlockBudget(room.render // _SKILLS_SHARE, room.source // _SKILLS_SHARE))
+    fill = _fill(found, room.without((*lately, *hints)), {line.id for line in lately}, select)
+    others = (*fill.lines, *hints)
+    lately = _recent_lines(recent, room.without(others), shown={line.id for line in fill.lines})
+    lines = _by_section((*others, *lately))
     omitted = fill.omitted
     full = OmissionReason.BUDGET in omitted
     included = {line.id for line in lines}
     unshown = [message for message in recent if message.id not in included]
+    if len(hints) < len(skills):
+        omitted[OmissionReason.BUDGET] += len(skills) - len(hints)
     if unshown:
         omitted[OmissionReason.BUDGET] += len(unshown)
         fill.missed[RECENT] = OmissionReason.BUDGET
@@ -278,6 +292,20 @@ def audit_sources(
         why = None if taken else absent.get(name) or block.missed.get(name) or OmissionReason.NO_MATCH
         audits.append(SourceAudit(name, backend, candidates[name], len(taken), taken, why))
     return tuple(audits)
+
+
+def audit_skills(block: MemoryBlock, skills: Iterable[AgentSkillHit]) -> tuple[ProjectedAgentSkill, ...]:
+    """Audit the skills that matched: each with the length of its text in the block."""
+    lines = {line.skill: line for line in block.lines if line.skill is not None}
+    return tuple(
+        copy_fields(
+            ProjectedAgentSkill,
+            skill,
+            chars=len(lines[skill].text) if skill in lines else 0,
+            cut=skill in lines and lines[skill].cut,
+        )
+        for skill in skills
+    )
 
 
 # --- filling ----------------------------------------------------------------------------------------------------------
@@ -365,6 +393,18 @@ def _recent_lines(
         if line.cut:
             break
     return lines[::-1]
+
+
+def _skill_lines(skills: Sequence[AgentSkillHit], room: _BlockBudget) -> list[BlockLine]:
+    left = _BlockBudget(room.render - _heading_chars(SectionName.SKILLS), room.source)
+    lines: list[BlockLine] = []
+    for skill in skills:
+        made = _line(bracket(f"skill {skill.name}", None), skill.snippet, left.render, left.source)
+        if made is None:
+            break
+        lines.append(BlockLine(skill.id, SectionName.SKILLS, SKILLS, *made, skill=skill))
+        left = _BlockBudget(left.render - lines[-1].chars, left.source - len(lines[-1].text))
+    return lines
 
 
 def _by_section(lines: Sequence[BlockLine]) -> list[BlockLine]:

@@ -131,10 +131,12 @@ class Weights:
         return cls(**{**off, Part.VECTOR.value: vector, Part.WORDS.value: words}, lead=0.0, adaptive=False)
 
     def without(self, *parts: Part) -> Weights:
+        """Return the same weights with these parts switched off."""
         weights = {part.value: 0.0 if part in parts else self.of(part) for part in PARTS}
         return Weights(**weights, lead=self.lead, adaptive=self.adaptive)
 
     def of(self, part: Part) -> float:
+        """Return the weight of a part."""
         value: float = getattr(self, part.value)
         return value
 

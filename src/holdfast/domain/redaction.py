@@ -14,13 +14,14 @@ from typing import NamedTuple, TypeVar
 
 from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import MessageId, TurnId
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     ConversationKey,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     TranscriptMessage,
     TranscriptState,
     TranscriptTurn,
@@ -105,17 +106,28 @@ AUTHORITIES: Mapping[Authority, Mapping[View, RedactionReason | None]] = {
     Authority.LEGACY_TRANSCRIPT:        _row(_SHOWN, _SHOWN,    _SHOWN,    _SHOWN,    _SHOWN),
 }  # fmt: skip
 
+# Their messages are the operator's own, unless the host labels them with another authority.
+OPERATOR_ROLES = frozenset({Role.TOOL, Role.SYSTEM})
+
+
+def authority_reason(authority: Authority, role: Role, view: View) -> RedactionReason | None:
+    """Return the reason why a view withholds a message of an open turn; None if it shows it."""
+    # What plain `add` stored has no label.
+    unlabelled = authority is Authority.LEGACY_TRANSCRIPT and role in OPERATOR_ROLES
+    return AUTHORITIES[Authority.OPERATOR_DIAGNOSTIC if unlabelled else authority][view]
+
+
 _NONE = RefShown.NOTHING
 _BARE = RefShown.WITHOUT_LABEL
 _FULL = RefShown.WITH_LABEL
 
-REFERENCES: Mapping[RefVisibility, Mapping[View, RefShown]] = {
+REFERENCES: Mapping[HostRefVisibility, Mapping[View, RefShown]] = {
     #                                  raw    model  host   operator export
-    RefVisibility.INTERNAL:       _row(_FULL, _NONE, _NONE, _NONE, _NONE),
-    RefVisibility.HOST_UI:        _row(_FULL, _NONE, _FULL, _BARE, _NONE),
-    RefVisibility.MODEL_CONTEXT:  _row(_FULL, _BARE, _NONE, _NONE, _NONE),
-    RefVisibility.OPERATOR_AUDIT: _row(_FULL, _NONE, _NONE, _BARE, _NONE),
-    RefVisibility.EXPORT:         _row(_FULL, _NONE, _BARE, _BARE, _BARE),
+    HostRefVisibility.INTERNAL:       _row(_FULL, _NONE, _NONE, _NONE, _NONE),
+    HostRefVisibility.HOST_UI:        _row(_FULL, _NONE, _FULL, _BARE, _NONE),
+    HostRefVisibility.MODEL_CONTEXT:  _row(_FULL, _BARE, _NONE, _NONE, _NONE),
+    HostRefVisibility.OPERATOR_AUDIT: _row(_FULL, _NONE, _NONE, _BARE, _NONE),
+    HostRefVisibility.EXPORT:         _row(_FULL, _NONE, _BARE, _BARE, _BARE),
 }  # fmt: skip
 
 
@@ -123,7 +135,7 @@ REFERENCES: Mapping[RefVisibility, Mapping[View, RefShown]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptBudget:
+class TranscriptGovernanceBudget:
     """Limits of one response about transcripts. They cut what the tables allow, and never allow anything."""
 
     page_size: int
@@ -136,9 +148,11 @@ class TranscriptBudget:
         for part in fields(self):
             checked_whole(getattr(self, part.name), part.name, 1, MAX_BUDGET)
 
-    def tighten(self, other: TranscriptBudget) -> TranscriptBudget:
+    def tighten(self, other: TranscriptGovernanceBudget) -> TranscriptGovernanceBudget:
         """Return the smaller value of each part: no request widens what a profile allows."""
-        return TranscriptBudget(*(min(getattr(self, part.name), getattr(other, part.name)) for part in fields(self)))
+        return TranscriptGovernanceBudget(
+            *(min(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
+        )
 
 
 def clip_items(items: Sequence[Item], most: int) -> tuple[tuple[Item, ...], bool]:
@@ -150,7 +164,7 @@ def clip_items(items: Sequence[Item], most: int) -> tuple[tuple[Item, ...], bool
 
 
 @dataclass(frozen=True, slots=True)
-class RedactionItem:
+class TranscriptRedactionReportItem(Presentable):
     """A withheld message, host reference (by its index in the turn) or label, with the reason.
 
     If the reference itself is shown, the item means its label.
@@ -163,7 +177,7 @@ class RedactionItem:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayAudit:
+class TranscriptReplayAudit(Presentable):
     """Totals and withheld counts, taken before any list is clipped, so that nothing is hidden."""
 
     turns: int = 0
@@ -173,12 +187,12 @@ class ReplayAudit:
     redacted_host_refs: int = 0
     redacted_labels: int = 0
 
-    def __add__(self, other: ReplayAudit) -> ReplayAudit:
-        return ReplayAudit(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+    def __add__(self, other: TranscriptReplayAudit) -> TranscriptReplayAudit:
+        return TranscriptReplayAudit(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
-class RedactedMessage:
+class RedactedMessage(Presentable):
     """A message as a view shows it. A withheld one has a reason, but no text and no authority."""
 
     id: MessageId
@@ -189,7 +203,7 @@ class RedactedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class RedactedHostRef:
+class RedactedHostRef(Presentable):
     """A host reference that a view shows, with its index in the turn. Its label is None if absent or withheld."""
 
     index: int
@@ -197,7 +211,7 @@ class RedactedHostRef:
 
 
 @dataclass(frozen=True, slots=True)
-class RedactedTurn:
+class RedactedTurn(Presentable):
     """One turn as a view shows it, with the list of what was withheld."""
 
     view: View
@@ -209,31 +223,33 @@ class RedactedTurn:
     attribution: ActorAttribution
     messages: tuple[RedactedMessage, ...]
     host_refs: tuple[RedactedHostRef, ...]
-    redactions: tuple[RedactionItem, ...]
-    audit: ReplayAudit
+    redactions: tuple[TranscriptRedactionReportItem, ...]
+    audit: TranscriptReplayAudit
     profile_budget_applied: bool
 
 
 @dataclass(frozen=True, slots=True)
-class RedactedSlice:
+class RedactedTranscriptSlice(Presentable):
     """Turns in one view. The redaction items of all turns together stay within the budget."""
 
     view: View
     turns: tuple[RedactedTurn, ...]
-    audit: ReplayAudit
+    audit: TranscriptReplayAudit
     profile_budget_applied: bool
 
     @property
-    def redactions(self) -> tuple[RedactionItem, ...]:
+    def redactions(self) -> tuple[TranscriptRedactionReportItem, ...]:
         return tuple(item for turn in self.turns for item in turn.redactions)
 
 
-def redact_turn(turn: TranscriptTurn, view: View, budget: TranscriptBudget) -> RedactedTurn:
+def redact_turn(turn: TranscriptTurn, view: View, budget: TranscriptGovernanceBudget) -> RedactedTurn:
     """Return `turn` as `view` shows it. Transcripts are only ever shown in this form, never as the turn itself."""
     return _redact(turn, checked_member(View, view, "view"), budget.host_refs_per_turn, budget.redaction_items)
 
 
-def redact_turns(turns: Iterable[TranscriptTurn], view: View, budget: TranscriptBudget) -> RedactedSlice:
+def redact_turns(
+    turns: Iterable[TranscriptTurn], view: View, budget: TranscriptGovernanceBudget
+) -> RedactedTranscriptSlice:
     """Return a page of turns as `view` shows them, each as by `redact_turn`."""
     view = checked_member(View, view, "view")
     page, cut = clip_items(tuple(turns), budget.page_size)
@@ -242,17 +258,19 @@ def redact_turns(turns: Iterable[TranscriptTurn], view: View, budget: Transcript
     for turn in page:
         shown.append(_redact(turn, view, budget.host_refs_per_turn, room))
         room -= len(shown[-1].redactions)
-    audit = sum((turn.audit for turn in shown), ReplayAudit())
-    return RedactedSlice(view, tuple(shown), audit, cut or any(turn.profile_budget_applied for turn in shown))
+    audit = sum((turn.audit for turn in shown), TranscriptReplayAudit())
+    return RedactedTranscriptSlice(view, tuple(shown), audit, cut or any(turn.profile_budget_applied for turn in shown))
 
 
 def _redact(turn: TranscriptTurn, view: View, most_refs: int, most_items: int) -> RedactedTurn:
     rule = STATES[turn.state][view]
     messages = tuple(_message(message, rule, view) for message in turn.messages)
-    withheld = [RedactionItem(shown.redaction, turn.id, shown.id) for shown in messages if shown.redaction]
+    withheld = [
+        TranscriptRedactionReportItem(shown.redaction, turn.id, shown.id) for shown in messages if shown.redaction
+    ]
     references = _references(turn, rule, view, most_refs)
     items, cut = clip_items([*withheld, *references.items], most_items)
-    audit = ReplayAudit(
+    audit = TranscriptReplayAudit(
         turns=1,
         messages=len(messages),
         redacted_messages=len(withheld),
@@ -278,7 +296,7 @@ def _redact(turn: TranscriptTurn, view: View, most_refs: int, most_items: int) -
 
 def _message(message: TranscriptMessage, rule: StateRule, view: View) -> RedactedMessage:
     # Look up always, so that an authority without a rule is an error in every state.
-    by_authority = AUTHORITIES[message.authority][view]
+    by_authority = authority_reason(message.authority, message.role, view)
     reason = rule.messages or by_authority
     if reason is None and message.superseded and view is View.MODEL_CONTEXT:
         # People may still read the message; a model gets only the correction.
@@ -293,7 +311,7 @@ class _References:
     """The redacted references of a turn. `labels` counts labels withheld from shown references."""
 
     shown: list[RedactedHostRef] = field(default_factory=list)
-    items: list[RedactionItem] = field(default_factory=list)
+    items: list[TranscriptRedactionReportItem] = field(default_factory=list)
     labels: int = 0
     cut: bool = False
 
@@ -307,15 +325,15 @@ def _references(turn: TranscriptTurn, rule: StateRule, view: View, most: int) ->
         by_state = rule.messages if level == rule.references else None
         if level is RefShown.NOTHING:
             reason = by_state or RedactionReason.HOST_REF_VISIBILITY
-            found.items.append(RedactionItem(reason, turn.id, host_ref=index))
+            found.items.append(TranscriptRedactionReportItem(reason, turn.id, host_ref=index))
         elif len(found.shown) == most:
             found.cut = True
-            found.items.append(RedactionItem(RedactionReason.PROFILE_BUDGET, turn.id, host_ref=index))
+            found.items.append(TranscriptRedactionReportItem(RedactionReason.PROFILE_BUDGET, turn.id, host_ref=index))
         elif level is RefShown.WITHOUT_LABEL and ref.label is not None:
             found.shown.append(RedactedHostRef(index, replace(ref, label=None)))
             found.labels += 1
             reason = by_state or RedactionReason.HOST_REF_LABEL
-            found.items.append(RedactionItem(reason, turn.id, host_ref=index))
+            found.items.append(TranscriptRedactionReportItem(reason, turn.id, host_ref=index))
         else:
             found.shown.append(RedactedHostRef(index, ref))
     return found

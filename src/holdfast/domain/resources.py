@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.domain.ids import ResourceId
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Scope
 
 SHARED_OWNER = "shared"
@@ -26,7 +27,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Presentable):
     """A stored document. `sha256` and `bytes` describe the original file, which is not stored."""
 
     id: ResourceId
@@ -42,7 +43,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceAdded:
+class ResourceAdded(Presentable):
     """The result of adding a document. `reused` if the same file was already in the scope; then nothing was written."""
 
     resource: Resource
@@ -50,7 +51,7 @@ class ResourceAdded:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourcePage:
+class ResourcePage(PresentableList[Resource]):
     """A page of resources, newest first. `next_cursor` is None on the last."""
 
     items: tuple[Resource, ...]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar, NamedTuple
 
+from holdfast.domain.checks import Scalar
 from holdfast.domain.ids import JobId, MemoryId, MessageId, TurnId
 from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
+from holdfast.domain.presentable import Presentable, PresentableList
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message, Role
 from holdfast.domain.users import User
@@ -16,12 +19,14 @@ Record = Message | MemoryRecord
 
 
 class HitKind(StrEnum):
+    """The kind of a record: a message is evidence, a memory was learned or written."""
+
     MESSAGE = "message"
     MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
-class SkippedMessage:
+class SkippedMessage(Presentable):
     """A message that was not stored, and why."""
 
     index: int
@@ -30,7 +35,7 @@ class SkippedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class Added(Presentable):
     """The result of `add`: one id per message, in order; None for one that was skipped and has no record."""
 
     turn_id: TurnId | None
@@ -43,7 +48,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Flushed:
+class Flushed(Presentable):
     """The result of `flush`: the number of sealed messages, and the queued extraction jobs."""
 
     conversation: str
@@ -53,7 +58,7 @@ class Flushed:
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class Component(Presentable):
     """One part of a score: `raw` as measured, `normalized` over the candidates, `weight`, and their product."""
 
     name: str
@@ -64,12 +69,15 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Presentable):
     """A message or memory that matches, with its score and evidence.
 
     `relevant` is whether its score reaches the floor of `recall`: False for a record that does not bear on the query.
     `contradicts` are the ids of memories that say something else; only `explain` looks them up.
     """
+
+    _summary: ClassVar[tuple[str, ...]] = ("score", "text", "sender", "trust", "id")
+    _columns: ClassVar[tuple[str, ...]] = ("score", "text", "sender", "role", "trust", "said_at", "recorded_at", "id")
 
     id: str
     kind: HitKind
@@ -88,14 +96,14 @@ class Hit:
     revision: int | None = None
     validity: Validity | None = None
     source: str | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, Scalar] = field(default_factory=dict)
     components: tuple[Component, ...] = ()
     relevant: bool = True
     contradicts: tuple[MemoryId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Absence:
+class Absence(Presentable):
     """The reason why a memory or message was not returned; `rank` and `score` if it was a candidate."""
 
     id: str
@@ -107,7 +115,7 @@ class Absence:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Way(Presentable):
     """The search method of one partition: exact, or by an approximate index.
 
     The index holds `indexed` records; `unindexed` ones were added or changed since, and are compared one by one.
@@ -126,7 +134,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchSignals:
+class MatchSignals(Presentable):
     """How well the leading hits of a search match, in the order of a calibration's weights.
 
     meaning  the largest cosine of a hit
@@ -148,7 +156,7 @@ class MatchSignals:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreBasis:
+class ScoreBasis(Presentable):
     """The basis of the scores of one search.
 
     `answer` is how likely the records hold an answer, `floor` the least score of a hit that bears on the query.
@@ -163,7 +171,7 @@ class ScoreBasis:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Presentable):
     """An explained search. `query` is the parsed query, `ways` the search method of each partition.
 
     `recall` is the share of an exact search's hits that an approximate one found too; None if all was exact, or if
@@ -183,11 +191,13 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(PresentableList[Hit]):
     """Memory for a model: `message` is one labelled reference message, and `hits` are its lines, the best first.
 
     If nothing bears on the query, both are empty and `reason` says why. `omitted` counts what was left out.
     """
+
+    _items: ClassVar[str] = "hits"
 
     hits: tuple[Hit, ...]
     message: str
@@ -196,7 +206,7 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(PresentableList[Record]):
     """A page of records, newest first. `next_cursor` is None on the last."""
 
     items: tuple[Record, ...]
@@ -204,7 +214,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Browsed:
+class Browsed(PresentableList[Record]):
     """Some records, in the requested order; `total` counts all that match."""
 
     items: tuple[Record, ...]
@@ -212,13 +222,26 @@ class Browsed:
 
 
 @dataclass(frozen=True, slots=True)
-class RememberResult:
+class RememberResult(Presentable):
     memory: MemoryRecord
     replayed: bool = False
 
 
+class StoreUsage(NamedTuple):
+    """The size and the job queue of a whole store, for metrics. `failed_jobs` are those that nobody has retried.
+
+    `overdue_seconds` is how long the oldest queued job has been due; 0 if none is.
+    """
+
+    bytes: int
+    queued_jobs: int
+    running_jobs: int
+    failed_jobs: int
+    overdue_seconds: float
+
+
 @dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Presentable):
     """Counts of a scope. `pending_vectors` are records that wait for vectors: those that are found by words only, and
     the `stale_vectors`, found by their old vectors until new ones are made.
 
@@ -249,7 +272,7 @@ UNCHECKED = "unchecked"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Presentable):
     """A problem that `verify` found."""
 
     check: str
@@ -257,7 +280,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Presentable):
     """The result of `verify`. `checked` counts rows by table, and those that have no checksum yet as `unchecked`.
 
     `unproven_operators` have keys that a caller without a credential made, when being on the same machine was enough;
@@ -274,13 +297,13 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class RebuildResult:
+class RebuildResult(Presentable):
     records: int
     pending_vectors: int
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(Presentable):
     """The result of a copy. `rows` include `records`. `resumed` if it continued an earlier copy that had stopped."""
 
     records: int

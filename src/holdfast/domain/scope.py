@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from holdfast.domain.arguments import Rule
+from holdfast.domain.presentable import Presentable
 from holdfast.errors import InvalidScope
 
 DEFAULT_SPACE = "default"
@@ -36,9 +37,19 @@ class Partition:
         str, Rule(lambda value, name: value and check_part(name, value), "NAME", max_length=MAX_PART_CHARS)
     ] = ""
 
+    @property
+    def scope(self) -> Scope:
+        """The scope of all its records."""
+        return Scope(self.space, **({} if self.kind is PartitionKind.SHARED else {self.kind.value: self.owner}))
+
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Presentable):
+    """The place of a record: a space, and the parts of it that are set.
+
+    A write is stored there. A read must match each part that is set; None matches all.
+    """
+
     space: Part = DEFAULT_SPACE
     app: Part | None = None
     project: Part | None = None

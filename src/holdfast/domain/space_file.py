@@ -2,6 +2,9 @@
 
 The trailer's `sha256` covers every byte before it. The content fingerprint covers the records only, so that two exports
 of the same content have the same one, whatever their time and store.
+
+A file without private material holds no turns: transcripts are raw text. Its header counts those that it leaves out.
+Files of version 1 held the turns of the export view, and do not say what they leave out.
 """
 
 from __future__ import annotations
@@ -9,29 +12,47 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
-from holdfast.domain.archive_format import Archived, decode_record, encode_record, is_private
+from holdfast.domain.archive_format import Archived, ArchivedTurn, decode_record, encode_record, is_private
 from holdfast.domain.canonical import canonical
-from holdfast.domain.checks import checked_flag
+from holdfast.domain.checks import checked_flag, checked_whole
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.scope import check_part
-from holdfast.domain.times import checked_time
+from holdfast.domain.times import checked_iso_time
+from holdfast.domain.transcript_turns import MAX_SEQUENCE
 from holdfast.errors import InvalidInput, InvalidSnapshot
 
 FORMAT = "holdfast_space"
-VERSION = 1
+VERSION = 2
+_VERSIONS = (1, VERSION)
 MAX_LINE_BYTES = 256 * 1024 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 _KINDS = ("turn", "memory", "resource", "alias")  # in the order of the file
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut(Presentable):
+    """The turns of a space that its file does not hold, and the number of their messages."""
+
+    turns: int = 0
+    messages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class SpaceFileHeader:
+    """The first line. `left_out` is None in a file of version 1."""
+
     space: str
     exported_at: datetime
     include_private: bool
+    left_out: LeftOut | None = LeftOut()
+
+    @property
+    def version(self) -> int:
+        return 1 if self.left_out is None else VERSION
 
 
 @dataclass(slots=True)
@@ -44,14 +65,16 @@ class SpaceFileWriter:
     _content: Any = field(default_factory=hashlib.sha256)
 
     def header(self, header: SpaceFileHeader) -> bytes:
+        left_out = {} if header.left_out is None else {"left_out": asdict(header.left_out)}
         return self._encode_line(
             {
                 "type": "header",
                 "format": FORMAT,
-                "version": VERSION,
+                "version": header.version,
                 "space": header.space,
                 "exported_at": header.exported_at.isoformat(),
                 "include_private": header.include_private,
+                **left_out,
             }
         )
 
@@ -157,17 +180,25 @@ def _parse_line(line: bytes, number: int) -> dict[str, Any]:
 def _parse_header(value: dict[str, Any]) -> SpaceFileHeader:
     if value.get("type") != "header" or value.get("format") != FORMAT:
         raise InvalidSnapshot("format", f"this is not an exported space: its first line does not have {FORMAT}")
-    if value.get("version") != VERSION or isinstance(value["version"], bool):
-        raise InvalidSnapshot("version", f"must be {VERSION}, not {value.get('version')!r:.40}; use a newer Holdfast")
+    version = value.get("version")
+    if version not in _VERSIONS or isinstance(version, bool):
+        raise InvalidSnapshot("version", f"must be at most {VERSION}, not {version!r:.40}; use a newer Holdfast")
     try:
         check_part("space", value.get("space"))
-        exported_at = checked_time(value.get("exported_at"), "exported_at")
-        return SpaceFileHeader(
-            value["space"], exported_at, checked_flag(value.get("include_private"), "include_private")
-        )
+        exported_at = checked_iso_time(value.get("exported_at"), "exported_at")
+        include_private = checked_flag(value.get("include_private"), "include_private")
+        left_out = None if version == 1 else _parse_left_out(value.get("left_out"))
+        return SpaceFileHeader(value["space"], exported_at, include_private, left_out)
     except InvalidInput as error:
         problem = error
     raise InvalidSnapshot(f"line 1, {problem.field}", problem.problem)
+
+
+def _parse_left_out(value: object) -> LeftOut:
+    names = [part.name for part in fields(LeftOut)]
+    if not isinstance(value, dict) or set(value) != set(names):
+        raise InvalidInput("left_out", f"must be an object with {' and '.join(names)}")
+    return LeftOut(*(checked_whole(value[name], f"left_out.{name}", 0, MAX_SEQUENCE) for name in names))
 
 
 def _check_record(value: dict[str, Any], number: int, space: str, header: SpaceFileHeader) -> str:
@@ -178,6 +209,8 @@ def _check_record(value: dict[str, Any], number: int, space: str, header: SpaceF
     else:
         if not header.include_private and is_private(found):
             raise InvalidSnapshot(f"line {number}", "is private, but the header says include_private is false")
+        if header.version > 1 and not header.include_private and isinstance(found, ArchivedTurn):
+            raise InvalidSnapshot(f"line {number}", "is a turn, but the header says include_private is false")
         return str(value["type"])
     raise InvalidSnapshot(f"line {number}, {problem.field}", problem.problem)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from holdfast.domain.arguments import MetadataArgument, text_rule
 from holdfast.domain.checks import MAX_TEXT_CHARS, Metadata, check_enum, check_metadata, checked_text
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.memory import Plane, Status
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.scope import Scope
 from holdfast.domain.times import checked_time
 
@@ -20,6 +21,8 @@ MAX_SENDER_CHARS = 256
 
 
 class Role(StrEnum):
+    """The role of a message's sender in the conversation."""
+
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
@@ -50,12 +53,15 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(Presentable):
     """A stored message. `position` counts within its conversation, from 0.
 
     With `superseded_at`, a memory replaced it at that time: it is kept, but no longer searched. It has the status of
     its turn, and a plane only if its authority is private.
     """
+
+    _summary: ClassVar[tuple[str, ...]] = ("text", "sender", "role", "id")
+    _columns: ClassVar[tuple[str, ...]] = ("text", "sender", "role", "said_at", "id")
 
     id: MessageId
     turn_id: TurnId

@@ -1,11 +1,12 @@
-"""Transcripts: turns, their states, and the decision which messages of a delivered turn are new.
+"""Transcripts: turns, their states, and turns as hosts deliver them.
 
-Values and pure decisions. `redaction.py` decides what each view of a turn shows; the store persists turns.
+Values and pure decisions. `redaction.py` decides what each view of a turn shows, `resent_history.py` which messages of
+a delivered turn are new; the store persists turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum, StrEnum
@@ -14,8 +15,10 @@ from typing import NamedTuple, TypeVar
 from holdfast.domain.checks import checked_text, checked_whole
 from holdfast.domain.ids import MessageId, TurnId, checked_id
 from holdfast.domain.memory import Plane
+from holdfast.domain.presentable import Presentable
+from holdfast.domain.renames import renamed_fields
 from holdfast.domain.scope import check_part
-from holdfast.domain.times import checked_time
+from holdfast.domain.times import checked_iso_time
 from holdfast.domain.transcript import Role
 from holdfast.errors import InvalidInput
 
@@ -71,7 +74,7 @@ class Relation(StrEnum):
     RELATED = "related"
 
 
-class RefVisibility(StrEnum):
+class HostRefVisibility(StrEnum):
     """The audience that the host intended for its reference."""
 
     INTERNAL = "internal"
@@ -130,13 +133,14 @@ def checked_member(kind: type[Member], value: object, field: str) -> Member:
     raise InvalidInput(field, f"must be one of {names}, not {value!r:.40}")
 
 
+@renamed_fields(space="memory_space_id", channel="channel_id", conversation="conversation_id")
 @dataclass(frozen=True, slots=True, order=True)
-class ConversationKey:
+class ConversationKey(Presentable):
     """The key of a conversation. Keys are compared part by part; their text is for people."""
 
-    space: str
-    channel: str
-    conversation: str
+    memory_space_id: str
+    channel_id: str
+    conversation_id: str
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -144,7 +148,8 @@ class ConversationKey:
 
     def __str__(self) -> str:
         """Return the prefix of a citation."""
-        return "transcript:" + "/".join(map(_escape, (self.space, self.channel, self.conversation)))
+        parts = (self.memory_space_id, self.channel_id, self.conversation_id)
+        return "transcript:" + "/".join(map(_escape, parts))
 
 
 def citation(key: ConversationKey, turn_id: TurnId, message_id: MessageId | None = None) -> str:
@@ -159,7 +164,7 @@ def _escape(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ActorAttribution:
+class ActorAttribution(Presentable):
     """The participants of a turn by role: the speaker may differ from the actor and from the owner of the memory.
 
     These are names, never message text; every view shows them.
@@ -181,21 +186,21 @@ class ActorAttribution:
 
 
 @dataclass(frozen=True, slots=True)
-class HostOpaqueRef:
+class HostOpaqueRef(Presentable):
     """An object of the host (a task, a ticket, an order) that a turn refers to. Opaque to Holdfast."""
 
     host_kind: str
     business_ref_type: str
     business_ref_id: str
     relation: Relation
-    visibility: RefVisibility
+    visibility: HostRefVisibility
     label: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("host_kind", "business_ref_type", "business_ref_id"):
             checked_text(getattr(self, name), name, max_chars=MAX_NAME_CHARS)
         object.__setattr__(self, "relation", checked_member(Relation, self.relation, "relation"))
-        object.__setattr__(self, "visibility", checked_member(RefVisibility, self.visibility, "visibility"))
+        object.__setattr__(self, "visibility", checked_member(HostRefVisibility, self.visibility, "visibility"))
         if self.label is not None:
             checked_text(self.label, "label", max_chars=MAX_LABEL_CHARS)
 
@@ -240,7 +245,7 @@ class TranscriptTurn:
         checked_id(self.id, "turn_id")
         checked_whole(self.sequence, "sequence", 0, MAX_SEQUENCE)
         object.__setattr__(self, "state", checked_member(TranscriptState, self.state, "state"))
-        object.__setattr__(self, "committed_at", checked_time(self.committed_at, "committed_at"))
+        object.__setattr__(self, "committed_at", checked_iso_time(self.committed_at, "committed_at"))
         # No upper bound: the messages of one plain `add` are a turn, too.
         checked_whole(len(self.messages), "messages", 1, MAX_SEQUENCE)
         checked_whole(len(self.host_refs), "host_refs", 0, MAX_TURN_HOST_REFS)
@@ -274,17 +279,19 @@ def state_after(state: TranscriptState, transition: Transition) -> TranscriptSta
     return _LEADS_TO.get(transition, state) if transition in TRANSITIONS[state] else None
 
 
-# --- new messages of a delivered turn ---------------------------------------------------------------------------------
+# --- delivered turns --------------------------------------------------------------------------------------------------
 
 
 class Utterance(NamedTuple):
     """The identity of a message if the host gives no id: its role and its text.
 
-    In a conversation's tail, the text is None if the raw content was deleted.
+    In a conversation's tail, the text is None if the raw content was deleted, and a message on a guarded plane is
+    private: the host may leave it out of the history that it sends.
     """
 
     role: Role
     text: str | None
+    is_private: bool = False
 
 
 class DeliveryRule(NamedTuple):
@@ -324,9 +331,9 @@ class TurnDelta:
             raise InvalidInput("input_messages", "is empty, and there is no delivered answer; give one of them")
         most = MAX_TURN_MESSAGES - 1 - len(self.observations)
         checked_whole(len(self.input_messages), "input_messages", 0, max(most, 0))
-        for role, text in self.input_messages:
-            checked_member(Role, role, "input_messages.role")
-            checked_text(text, "input_messages.text")
+        for message in self.input_messages:
+            checked_member(Role, message.role, "input_messages.role")
+            checked_text(message.text, "input_messages.text")
         for text in self.observations:
             checked_text(text, "tool_observations.text")
         if self.assistant_message is not None:
@@ -340,76 +347,8 @@ class TurnDelta:
     @property
     def old_input_count(self) -> int:
         """Number of input messages that certainly precede this turn: an answer among them ends an older turn."""
-        roles = [role for role, _ in self.input_messages]
+        roles = [message.role for message in self.input_messages]
         return len(roles) - roles[::-1].index(Role.ASSISTANT) if Role.ASSISTANT in roles else 0
-
-
-@dataclass(frozen=True, slots=True)
-class CommitDecision:
-    """The messages to commit, or the reason why there are none: exactly one of the two."""
-
-    messages: tuple[Utterance, ...]
-    skipped_reason: SkippedReason | None = None
-
-
-def decide_commit(delta: TurnDelta, tail: Sequence[Utterance]) -> CommitDecision:
-    """Find the messages that are new after `tail`, the conversation's last messages: at least as many as the delta has.
-
-    The answer is compared too: a turn that failed and is delivered now commits only its answer, and one that is
-    delivered again commits nothing.
-    """
-    reason = DELIVERIES[delta.status].reason
-    if reason is not None:
-        return CommitDecision((), reason)
-    spoken = delta.messages
-    new = spoken[count_known_messages(delta, tail) :]
-    return CommitDecision(new, None if new else SkippedReason.ALREADY_COMMITTED)
-
-
-def count_known_messages(delta: TurnDelta, tail: Sequence[Utterance]) -> int:
-    """Count the first messages of a delivery that the conversation already ends with.
-
-    Hosts that resend their history leave out tool messages and prepend instructions. So the dialogue of user and
-    assistant is also compared by itself.
-    """
-    spoken, input_count = delta.messages, len(delta.input_messages)
-    exact = overlap(tail, spoken, answered=delta.old_input_count, asked=input_count)
-    places = [place for place, (role, _) in enumerate(spoken) if role in _DIALOGUE]
-    if len(places) == len(spoken) and all(role in _DIALOGUE for role, _ in tail):
-        return exact
-    before = [sum(place < bound for place in places) for bound in (delta.old_input_count, input_count)]
-    dialogue = [message for message in tail if message.role in _DIALOGUE]
-    matched = overlap(dialogue, [spoken[place] for place in places], answered=before[0], asked=before[1])
-    if not matched:
-        return exact
-    end = places[matched - 1] + 1
-    return max(exact, end + overlap(_after_the_dialogue(tail), spoken[end:]))
-
-
-_DIALOGUE = frozenset({Role.USER, Role.ASSISTANT})
-
-
-def _after_the_dialogue(tail: Sequence[Utterance]) -> Sequence[Utterance]:
-    last = max((place for place, (role, _) in enumerate(tail) if role in _DIALOGUE), default=-1)
-    return tail[last + 1 :]
-
-
-def match_redelivery(known: Sequence[Utterance], spoken: Sequence[Utterance]) -> int | None:
-    """Count the first messages of a redelivered turn that are stored under its id; None if they differ.
-
-    The delivery may begin with older messages, and may continue after the stored ones.
-    """
-    for length in range(len(spoken), 0, -1):
-        if all(
-            _may_be_same(stored, new) for stored, new in zip(reversed(known), reversed(spoken[:length]), strict=False)
-        ):
-            return length
-    return None
-
-
-def _may_be_same(stored: Utterance, new: Utterance) -> bool:
-    """True if they may be the same message. If the stored text was deleted, only the roles are compared."""
-    return stored.role == new.role and stored.text in (None, new.text)
 
 
 def _delivered_messages(delta: TurnDelta, delivery: DeliveryRule) -> Iterator[Utterance]:
@@ -419,51 +358,3 @@ def _delivered_messages(delta: TurnDelta, delivery: DeliveryRule) -> Iterator[Ut
         yield from (Utterance(Role.TOOL, text) for text in delta.observations)
         if delta.assistant_message is not None:
             yield Utterance(Role.ASSISTANT, delta.assistant_message)
-
-
-def overlap(tail: Sequence[Utterance], incoming: Sequence[Utterance], *, answered: int = 0, asked: int = 0) -> int:
-    """Return the length of the longest prefix of `incoming` that is a suffix of `tail`, in one pass over both.
-
-    The first `answered` incoming messages certainly are old, and the first `asked` are the input. That decides where
-    the tail lacks texts, see `_fits`.
-    """
-    ends = tail[max(0, len(tail) - len(incoming)) :]
-    if any(message.text is None for message in ends):
-        lengths = range(len(ends), 0, -1)
-        return next((length for length in lengths if _fits(ends[-length:], incoming, answered, asked)), 0)
-    shorter = _borders(incoming)
-    matched = 0
-    for message in ends:
-        while matched and message != incoming[matched]:
-            matched = shorter[matched - 1]
-        if message == incoming[matched]:
-            matched += 1
-    return matched
-
-
-def _fits(stored: Sequence[Utterance], incoming: Sequence[Utterance], answered: int, asked: int) -> bool:
-    """True if `incoming` begins with the stored messages, some of which have lost their text.
-
-    Deleted text must not come back with a host's history, and a new message must not be mistaken for it. So among the
-    messages that certainly are old, one without text matches any of its role. In the rest of the input it does so only
-    if another message matches by its text. The last input and the answer never match a deleted message.
-    """
-    if not all(_may_be_same(*pair) for pair in zip(stored, incoming, strict=False)):
-        return False
-    gone = [place for place, message in enumerate(stored) if message.text is None]
-    if not gone or gone[-1] < answered:
-        return True
-    return gone[-1] < asked - 1 and len(gone) < len(stored)
-
-
-def _borders(messages: Sequence[Utterance]) -> list[int]:
-    """Return the border length of each prefix of `messages` (Knuth-Morris-Pratt failure function)."""
-    borders = [0] * len(messages)
-    length = 0
-    for place in range(1, len(messages)):
-        while length and messages[place] != messages[length]:
-            length = borders[length - 1]
-        if messages[place] == messages[length]:
-            length += 1
-        borders[place] = length
-    return borders

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from holdfast.domain.access import Actor, ActorKind, ActorRole, checked_names
+from holdfast.domain.presentable import SECRET, Presentable, PresentableList
 from holdfast.errors import AccessDenied, InvalidInput
 
 KEY_PREFIX = "uk_"
@@ -27,7 +28,7 @@ MAX_SUBJECTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class User:
+class User(Presentable):
     """The owner of a key: a user acts for the subject of the same id in its space, an agent for itself and for its
     mounted subjects, an operator for the space. With `revoked_at` set, its key is no longer valid.
     """
@@ -43,21 +44,25 @@ class User:
 
     @property
     def actor(self) -> Actor:
+        """The caller that the key stands for."""
         return Actor(self.kind, self.id, self.space, self.subjects, self.role)
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
-    """The result of creating a user. `key` is shown only here, and only if a new one was made."""
+class Issued(Presentable):
+    """The result of creating a user. `key` is only here, and only if a new one was made.
+
+    No line, table, dictionary or JSON shows the key: read the attribute.
+    """
 
     user: User
-    key: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False, metadata=SECRET)
     created: bool = False
     rotated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class UserPage:
+class UserPage(PresentableList[User]):
     """A page of users, in the order of their ids. `next_cursor` is None on the last."""
 
     items: tuple[User, ...]

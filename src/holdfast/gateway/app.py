@@ -24,7 +24,8 @@ from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
 from holdfast.gateway.edge.observers import Metrics
 from holdfast.gateway.everos import routes as everos
-from holdfast.gateway.openapi import complete_openapi
+from holdfast.gateway.openapi import complete_openapi, operation_id
+from holdfast.gateway.pages import routes as pages
 from holdfast.gateway.schemas import HealthResponse
 from holdfast.ports import KeyDirectory, Service, Verb
 
@@ -36,6 +37,7 @@ def create_app(
 ) -> ASGIApp:
     """Create the ASGI app. The caller opens and closes the service."""
     registry = metrics or Metrics()
+    registry.show_limit(config.max_requests)
     routes = create_route_app(service, directory, config, registry)
     return wrap_app(routes, config, registry, guard=routes.state.guard)
 
@@ -49,6 +51,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=operation_id,
     )
     auth = Authenticator(service, directory, config)
     routers = (
@@ -60,9 +63,11 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         _verb_routes(auth),
         everos.router(auth),
         *control.routers(auth),
+        pages.router(config, lambda: app.openapi()),
     )
     for router in routers:
         app.include_router(router)
+    app.state.path_prefix = pages.path_prefix(config)
     app.state.table = [route for router in routers for route in router.routes]
     if unprotected := routes_without_rule(app.state.table):
         raise RuntimeError(f"these routes have no access rule: {', '.join(unprotected)}")
@@ -87,12 +92,12 @@ def _service_routes(directory: KeyDirectory, auth: Authenticator, metrics: Metri
     routes = APIRouter(tags=["service"])
 
     @routes.get("/healthz", **allow(AccessRule.PUBLIC))
-    async def healthz() -> HealthResponse:
+    async def check_health() -> HealthResponse:
         """Check that the process responds."""
         return HealthResponse(status="ok")
 
     @routes.get("/readyz", **allow(AccessRule.PUBLIC), responses=problem_responses.refusals(503))
-    async def readyz() -> HealthResponse:
+    async def check_readiness() -> HealthResponse:
         """Check that the process and the store respond."""
         await directory.actor_of("")
         return HealthResponse(status="ok")
@@ -106,6 +111,7 @@ def _service_routes(directory: KeyDirectory, auth: Authenticator, metrics: Metri
     async def get_metrics(request: Request) -> Response:
         """Metrics in Prometheus's text format. They contain no user ids."""
         auth.metrics(request)
+        await metrics.refresh()
         return Response(metrics.render(), media_type=metrics.media_type)
 
     return routes

@@ -47,6 +47,10 @@ _VERIFIED_SECONDS = 1.0
 _OF_OPERATORS = KEY_PREFIXES[ActorKind.OPERATOR]
 _WRONG = "the key is unknown, or belongs to another user; send the key that POST /users returned"
 _UNKNOWN = "the key is unknown; it may have been rotated or revoked: `holdfast credential list` lists all credentials"
+_NO_USER = (
+    "this is the operator's token, and this route needs a user's key: `POST /users` with a `user_id` returns one, as"
+    " does `holdfast user create`"
+)
 _MISSING = "no key was sent; send it as `Authorization: Bearer …`, or as `user_key` if the body has that field"
 _OPERATORS = "this needs the operator's token, as `Authorization: Bearer …`"
 
@@ -111,6 +115,8 @@ class Authenticator:
         actor = await self._actor_of(request.scope, key)
         # Compared even if the key was not found, so that timing reveals nothing.
         named = _is_same_user(user_id, None if actor is None else actor.id)
+        if actor is None and self._is_token(key):
+            raise Unauthenticated(_NO_USER)
         if actor is None or not named:
             raise Unauthenticated(_WRONG)
         # Until now the edge may have charged the address: it does not find every key in a body.

@@ -64,21 +64,21 @@ _ROUTES = (
         callers=USERS, model=MemoryResponse, view=presenters.memory, fields=_ONE,
     ),
     VerbRoute(
-        "GET", "/{record_id}/history", "history", (404,), 200, "get_history",
+        "GET", "/{record_id}/history", "history", (404,), 200, "get_memory_history",
         callers=USERS, model=HistoryResponse, view=presenters.history, fields=_ONE,
     ),
     VerbRoute(
-        "PATCH", "/{record_id}", "correct", (404, 409, 412), 200, "override", {"memory_id": "record_id"},
+        "PATCH", "/{record_id}", "correct", (404, 409, 412), 200, "correct_memory", {"memory_id": "record_id"},
         callers=USERS, model=MemoryResponse, view=presenters.memory, without=("since", "until", "evidence"),
         fields={**_ONE, "text": (Text, ...), "reason": (Reason | None, None)},
     ),
     VerbRoute(
-        "POST", "/{record_id}/revert", "revert", (404, 409, 412), 200, "revert", {"memory_id": "record_id"},
+        "POST", "/{record_id}/revert", "revert", (404, 409, 412), 200, "revert_memory", {"memory_id": "record_id"},
         callers=USERS, model=MemoryResponse, view=presenters.memory,
         fields={**_ONE, "revision": (Revision, ...), "reason": (Reason | None, None)},
     ),
     VerbRoute(
-        "DELETE", "/{record_id}", "forget", (404, 412), 200, "delete",
+        "DELETE", "/{record_id}", "forget", (404, 412), 200, "delete_memory",
         callers=USERS, model=ForgetReceiptResponse, fields=_ONE, without=("source", "token"),
         doc="Forget a memory or message permanently, with everything that was learned from it alone.",
     ),
@@ -92,8 +92,11 @@ def router(auth: Authenticator) -> APIRouter:
     @routes.post(
         "/forget", response_model=ForgetResponse, **allow(AccessRule.USER), responses=refusals(401, 404, 409, 422)
     )
-    async def forget(request: Request, body: ForgetRequest, idempotency_key: IdempotencyKey = None) -> Any:
-        """Without `token`, preview what would be forgotten and return a token. With it, forget exactly that."""
+    async def forget_memories(request: Request, body: ForgetRequest, idempotency_key: IdempotencyKey = None) -> Any:
+        """Forget permanently, in two steps.
+
+        Without `token`, preview what would be forgotten and return a token. With it, forget exactly that.
+        """
         caller = await auth.user(request, body.user_id, body.user_key)
         target = {**_target(body), **caller.where(body.app_id, body.project_id)}
         if body.token is None:

@@ -30,6 +30,7 @@ from holdfast.gateway.schemas import (
     ScopeName,
     SearchRequest,
     SearchResponse,
+    ignored_fields,
 )
 from holdfast.gateway.strict_route import StrictRoute
 
@@ -40,7 +41,9 @@ def router(auth: Authenticator) -> APIRouter:
     @routes.post(
         "/add", response_model=AddMessagesResponse, **allow(AccessRule.USER), responses=refusals(401, 409, 422)
     )
-    async def add(request: Request, body: AddMessagesRequest, idempotency_key: IdempotencyKey = None) -> dict[str, Any]:
+    async def add_memories(
+        request: Request, body: AddMessagesRequest, idempotency_key: IdempotencyKey = None
+    ) -> dict[str, Any]:
         """Add messages to a conversation. They are durable and searchable when this call returns."""
         caller = await auth.user(request, body.user_id, body.user_key)
         drafts = [_draft(index, message) for index, message in enumerate(body.messages)]
@@ -53,10 +56,13 @@ def router(auth: Authenticator) -> APIRouter:
             "status": "accumulated",
             "message_ids": added.message_ids,
             "skipped": added.skipped,
+            "ignored": ignored_fields(body),
         }
 
     @routes.post("/flush", **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def flush(request: Request, body: FlushRequest, idempotency_key: IdempotencyKey = None) -> FlushResponse:
+    async def flush_memories(
+        request: Request, body: FlushRequest, idempotency_key: IdempotencyKey = None
+    ) -> FlushResponse:
         """Seal the messages added since the last flush, and extract facts from them."""
         caller = await auth.user(request, body.user_id, body.user_key)
         where = caller.where(body.app_id, body.project_id, body.session_id)
@@ -65,23 +71,23 @@ def router(auth: Authenticator) -> APIRouter:
         return FlushResponse(session_id=body.session_id, status=status, message_count=found.messages)
 
     @routes.post("/search", response_model=SearchResponse, **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def search(request: Request, body: SearchRequest) -> dict[str, Any]:
-        """Search the requested scopes; best matches first."""
+    async def search_memories(request: Request, body: SearchRequest) -> dict[str, Any]:
+        """Search conversations, memories and documents; best matches first."""
         caller = await auth.user(request, body.user_id, body.user_key)
         hits = await caller.memory.search(body.query, **_options(caller, body))
-        return {"results": _results(hits, body)}
+        return {"results": _results(hits, body), "ignored": ignored_fields(body)}
 
     @routes.post("/recall", response_model=RecallResponse, **allow(AccessRule.USER), responses=refusals(401, 422))
-    async def recall(request: Request, body: RecallRequest) -> dict[str, Any]:
-        """Select what to show a model: what bears on the query, best first, each thing once, as one message.
+    async def recall_memories(request: Request, body: RecallRequest) -> dict[str, Any]:
+        """Select what to show a model, as one message.
 
-        If nothing bears on the query, `message` is empty and `reason` says why.
+        It has what bears on the query, best first, each thing once. If nothing does, it is empty and `reason` says why.
         """
         caller = await auth.user(request, body.user_id, body.user_key)
         budgets = {"budget_chars": body.budget_chars, "budget_tokens": body.budget_tokens}
         found = await caller.memory.recall(body.query, **budgets, **_options(caller, body))
         parts = {"message": found.message, "reason": found.reason, "omitted": found.omitted}
-        return {**parts, "results": _results(found.hits, body)}
+        return {**parts, "results": _results(found.hits, body), "ignored": ignored_fields(body)}
 
     return routes
 
@@ -95,8 +101,14 @@ def _options(caller: Caller, body: SearchRequest) -> dict[str, Any]:
 
 
 def _results(hits: Sequence[Hit], body: SearchRequest) -> list[dict[str, Any]]:
-    scopes, conversation = frozenset(body.scope), body.conversation_id
+    scopes, conversation = frozenset(_scopes(body)), body.conversation_id
     return [presenters.result(hit, scopes, conversation) for hit in hits]
+
+
+def _scopes(body: SearchRequest) -> Sequence[ScopeName]:
+    if body.scope is not None:
+        return body.scope
+    return ("all_user_memory",) if body.conversation_id is None else ("current_chat", "resources")
 
 
 _DRAFTED = {"text": "content", "sender": "sender_id"}
@@ -108,7 +120,7 @@ def _draft(index: int, message: MessageRequest) -> Draft:
             message.content,
             message.sender_id,
             Role(message.role),
-            from_micros(message.timestamp * 1_000),
+            None if message.timestamp is None else from_micros(message.timestamp * 1_000),
             metadata=message.metadata or {},
         )
     except InvalidInput as error:
@@ -118,12 +130,13 @@ def _draft(index: int, message: MessageRequest) -> Draft:
 
 def _condition(body: SearchRequest, subject: str) -> Condition | None:
     conditions: list[Condition] = []
-    if "current_chat" in body.scope and body.conversation_id is None:
+    scopes = _scopes(body)
+    if "current_chat" in scopes and body.conversation_id is None:
         raise InvalidInput(
             "conversation_id", "is required for the scope current_chat; send it, or leave that scope out"
         )
-    if "all_user_memory" not in body.scope:
-        conditions.append(AnyOf(tuple(_place(name, body) for name in dict.fromkeys(body.scope))))
+    if "all_user_memory" not in scopes:
+        conditions.append(AnyOf(tuple(_place(name, body) for name in dict.fromkeys(scopes))))
     if body.filters and (filters := condition_from(body.filters, subject)) is not None:
         conditions.append(filters)
     if not conditions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 from holdfast.gateway import verbs
 from holdfast.gateway.authentication import RULE, AccessRule
@@ -64,6 +65,12 @@ _SECURITY: dict[AccessRule, list[dict[str, list[str]]]] = {
     AccessRule.SIGN_UP: [{"operatorToken": []}, {"userKey": []}, {}],
     AccessRule.METRICS: [{"operatorToken": []}],
 }
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of a route's method in generated clients: the name of its function, as `searchMemories`."""
+    first, *others = route.name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def complete_openapi(app: FastAPI) -> None:

@@ -41,11 +41,12 @@ def _origin(hit: Hit) -> dict[str, Any]:
     """The id and text of a record, and its session: a resource's URI, a message's chat, or none."""
     session_id = None if hit.scope.conversation is None else f"{CHAT}{hit.scope.conversation}"
     of_resource = hit.plane is Plane.RESOURCE
+    uri = hit.metadata.get(RESOURCE_URI) if of_resource else None
     return {
         "id": hit.id,
         "text": hit.text,
         "session_id": hit.source if of_resource else session_id,
-        "resource_uri": hit.metadata.get(RESOURCE_URI) if of_resource else None,
+        "resource_uri": uri if isinstance(uri, str) else None,
     }
 
 
@@ -56,7 +57,7 @@ def _raw(hit: Hit) -> dict[str, Any]:
         "role": hit.role,
         "timestamp": millis(hit.said_at or hit.recorded_at),
         "plane": hit.plane,
-        "trust": None if hit.trust is None else hit.trust.name.lower(),
+        "trust": hit.trust,
         "revision": hit.revision,
         "evidence": [link.message_id for link in hit.evidence],
         "metadata": dict(hit.metadata),

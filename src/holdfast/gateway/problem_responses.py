@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
 from holdfast import errors
 from holdfast.control.schemas import RequestModel, field_names, json_name
+from holdfast.domain.arguments import alternate_names
 from holdfast.domain.bindings import KEY_PATTERN
 from holdfast.domain.contract import CURSOR_PATTERN
+from holdfast.domain.unknown_fields import explain_unknown, names_at
 from holdfast.gateway.edge.problem_json import phrase, problem_body
 from holdfast.gateway.everos.schemas import EverosRequest
+from holdfast.gateway.pages import start
+from holdfast.gateway.pages.html import accepts_page, page
 from holdfast.wire import PROBLEMS, field_path
 
 log = logging.getLogger("holdfast.gateway")
 
 RETRY_SECONDS = 1
+_SHOWN_ISSUES = 20
+_UNKNOWN = "extra_forbidden"
 
 STATUS: dict[type[errors.HoldfastError], int] = {
     errors.InvalidInput: 422,
@@ -156,9 +163,14 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
     if any(each["type"] == "json_invalid" for each in issues):
         return refusal(request, 400, "malformed_json", "the body is not valid JSON; check its syntax")
     names = field_names(RequestModel) | field_names(EverosRequest)
-    fields = [{"field": _format_location(each, names), "problem": _problem(each)} for each in issues[:20]]
-    if issues[0]["type"] == "extra_forbidden" and len(issues[0]["loc"]) == 2:
-        fields[0]["problem"] = f"has an unknown field; known are {', '.join(_body_fields(request)) or 'none'}"
+    # An unknown field often explains why another is missing.
+    issues = sorted(issues, key=lambda each: each["type"] != _UNKNOWN)
+    fields = [
+        _unknown_field(request, each, names)
+        if each["type"] == _UNKNOWN
+        else {"field": _format_location(each, names), "problem": _problem(each)}
+        for each in issues[:_SHOWN_ISSUES]
+    ]
     first = fields[0]
     detail = f"{first['field']}: {first['problem']}"
     if len(issues) > 1:
@@ -166,10 +178,23 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
     return refusal(request, 422, "invalid_input", detail, fields=fields)
 
 
-def _body_fields(request: Request) -> Iterable[str]:
-    """The fields of the body of the request's route."""
+def _unknown_field(request: Request, issue: Mapping[str, Any], names: Container[str]) -> dict[str, str]:
+    *holder, wrong = issue["loc"]
+    where = _format_location(issue, names)
     body = getattr(request.scope.get("route"), "body_field", None)
-    return () if body is None else body.field_info.annotation.model_fields
+    known = () if body is None else names_at(body.field_info.annotation, holder[1:], _field_types)
+    if both := [name for name in alternate_names(str(wrong)) if name in known]:
+        return {"field": str(wrong), "problem": f"is another name of {both[0]}; send one of them"}
+    name, problem = explain_unknown(str(wrong), known)
+    if name is not None:
+        where = name if where == "body" else f"{where}.{name}"
+    return {"field": where, "problem": problem}
+
+
+def _field_types(kind: Any) -> Mapping[str, Any] | None:
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return None
+    return {name: field.annotation for name, field in kind.model_fields.items()}
 
 
 def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str | None:
@@ -183,7 +208,7 @@ def _expected_type(request: Request, issues: Sequence[Mapping[str, Any]]) -> str
 
 def _format_location(issue: Mapping[str, Any], names: Container[str]) -> str:
     """Format a location such as `messages[0].timestamp`, without names that are not ours."""
-    loc = issue["loc"][:-1] if issue["type"] == "extra_forbidden" else issue["loc"]
+    loc = issue["loc"][:-1] if issue["type"] == _UNKNOWN else issue["loc"]
     parameter = loc[:1] in (("query",), ("path",), ("header",), ("cookie",))
     parts = [part for part in loc[1 if parameter or loc[:1] == ("body",) else 0 :] if part != _OF_A_NAME]
     if not parts:
@@ -198,7 +223,6 @@ _PATTERNS = {
 }
 _PROBLEMS = {
     **PROBLEMS,
-    "extra_forbidden": "has an unknown field; leave it out",
     "list_type": "expected a list",
     "model_attributes_type": "expected an object",
 }
@@ -231,6 +255,10 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     if error.status_code == 400 and request.headers.get("content-type", "").lower().startswith(_FORMS):
         code, detail = "malformed_form", _FORM
     headers = dict(error.headers or {})
+    if error.status_code == 404:
+        if accepts_page(request):
+            return page("Not found · Holdfast", start.not_found(request.app.state.path_prefix), status=404)
+        headers["Vary"] = "Accept"
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods_of(request))
     return refusal(request, error.status_code, code, detail, headers)

@@ -9,11 +9,31 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import UploadFile
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    create_model,
+)
 
 from holdfast.control.schemas import RequestModel, ResponseModel, request_field
-from holdfast.domain.arguments import arguments_of
-from holdfast.domain.checks import MAX_METADATA_CHARS, MAX_METADATA_ENTRIES, MAX_QUERY_CHARS, MAX_TEXT_CHARS
+from holdfast.domain.arguments import alternate_names, arguments_of
+from holdfast.domain.checks import (
+    LEAST_WHOLE,
+    MAX_METADATA_CHARS,
+    MAX_METADATA_ENTRIES,
+    MAX_QUERY_CHARS,
+    MAX_TEXT_CHARS,
+    MOST_WHOLE,
+    Scalar,
+)
 from holdfast.domain.conditions import MAX_LEAVES
 from holdfast.domain.external_uris import MAX_URI_CHARS
 from holdfast.domain.forgetting import MAX_FORGET_IDS
@@ -21,11 +41,13 @@ from holdfast.domain.memory import Plane
 from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.domain.search import SearchOptions
+from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.runtime.add import MAX_SERVED_MESSAGES
 from holdfast.runtime.recall import RecallMemory
 
 CHAT = "chat:"
 RESOURCE = "resource:"
+DEFAULT_SESSION = f"{CHAT}{DEFAULT_CONVERSATION}"
 MAX_TOP_K = 100
 MAX_PAGE = 100
 # Epoch milliseconds of 1973 to 5138: seconds and microseconds of our time fall outside.
@@ -83,6 +105,7 @@ Id = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_CHARS)]
 Planes = Annotated[list[Annotated[Plane, Field(strict=False)]], Field(max_length=len(Plane))]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Scopes = Annotated[list[ScopeName], Field(min_length=1, max_length=3)]
 
 
 class SignedRequest(RequestModel):
@@ -92,6 +115,25 @@ class SignedRequest(RequestModel):
     user_key: UserKey | None = Field(default=None, description="Or `Authorization: Bearer uk_…`.")
     app_id: Name = "default"
     project_id: Name = "default"
+
+
+# Accepted from clients of EverOS. A response names those that the request had.
+_NO_EFFECT = ("defer_extraction", "enable_llm_rerank", "include_profile")
+NoEffect = Annotated[bool | None, Field(default=None, description="Has no effect; the response names it as ignored.")]
+Ignored = Annotated[
+    list[str],
+    Field(
+        default=[],
+        exclude_if=lambda names: not names,
+        description="Fields of the request that have no effect, if it has any.",
+    ),
+]
+
+
+def ignored_fields(body: BaseModel) -> list[str]:
+    """The fields of a request that have no effect."""
+    fields = vars(body)
+    return [name for name in _NO_EFFECT if fields.get(name) is not None]
 
 
 # --- users ---
@@ -126,21 +168,64 @@ class UserListResponse(ResponseModel):
 
 MetadataName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_METADATA_CHARS)]
 MetadataText = Annotated[str, StringConstraints(max_length=MAX_METADATA_CHARS)]
+# The engine checks the numbers.
+_WHOLE: dict[str, Any] = {"minimum": LEAST_WHOLE, "maximum": MOST_WHOLE}
+MetadataValue = (
+    MetadataText
+    | Annotated[StrictInt, Field(json_schema_extra=_WHOLE)]
+    | Annotated[StrictFloat, Field(json_schema_extra={"format": "double"})]
+    | StrictBool
+    | None
+)
+
+
+def _no_parts(value: Any) -> Any:
+    if isinstance(value, list):
+        raise ValueError("is a list of parts; send their text")
+    return value
 
 
 class MessageRequest(RequestModel):
-    sender_id: Name
-    role: SenderRole
-    timestamp: Millis = Field(description="When the message was said, in milliseconds since 1970, UTC.")
-    content: Text
-    metadata: Annotated[dict[MetadataName, MetadataText], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
-        default=None, description="Texts by name, stored with the message and returned with it."
+    sender_id: Name | None = Field(default=None, description="For role user, by default the user of the key.")
+    role: SenderRole = "user"
+    timestamp: Millis | None = Field(
+        default=None, description="When the message was said, in milliseconds since 1970, UTC; by default now."
+    )
+    content: Annotated[Text, BeforeValidator(_no_parts)]
+    metadata: Annotated[dict[MetadataName, MetadataValue], Field(max_length=MAX_METADATA_ENTRIES)] | None = Field(
+        default=None,
+        description="Texts, numbers, true, false or null by name, stored with the message and returned with it.",
     )
 
 
+def _as_message(value: Any) -> Any:
+    return {"content": value} if isinstance(value, str) else value
+
+
+def _as_messages(value: Any) -> Any:
+    return [value] if isinstance(value, str | dict) else value
+
+
+# A text is short for a message of the user. Converting it first makes errors name the right location.
+AnyMessage = Annotated[MessageRequest, BeforeValidator(_as_message, json_schema_input_type=Text | MessageRequest)]
+_MANY: dict[str, Any] = {"min_length": 1, "max_length": MAX_SERVED_MESSAGES}
+Messages = Annotated[
+    list[AnyMessage],
+    Field(**_MANY, fail_fast=True),
+    BeforeValidator(
+        _as_messages,
+        json_schema_input_type=Text | MessageRequest | Annotated[list[Text | MessageRequest], Field(**_MANY)],
+    ),
+]
+
+
 class AddMessagesRequest(SignedRequest):
-    session_id: ChatSession
-    messages: Annotated[list[MessageRequest], Field(min_length=1, max_length=MAX_SERVED_MESSAGES, fail_fast=True)]
+    session_id: ChatSession = DEFAULT_SESSION
+    messages: Messages = Field(
+        description="One message or several. A text is a message of the user, said now.",
+        examples=["I moved to Lisbon last week."],
+    )
+    defer_extraction: NoEffect
 
 
 class SkippedMessageResponse(ResponseModel):
@@ -159,10 +244,11 @@ class AddMessagesResponse(ResponseModel):
     stored: int
     skipped: list[SkippedMessageResponse]
     replayed: bool
+    ignored: Ignored
 
 
 class FlushRequest(SignedRequest):
-    session_id: ChatSession
+    session_id: ChatSession = DEFAULT_SESSION
 
 
 class FlushResponse(ResponseModel):
@@ -181,13 +267,19 @@ _OptionsRequest: Any = create_model("SearchOptionsRequest", __base__=SignedReque
 
 
 class SearchRequest(_OptionsRequest):  # type: ignore[misc]
-    """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
+    """Only `query` is required."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
     conversation_id: Annotated[Name, AfterValidator(bare_conversation)] | None = None
-    scope: Annotated[list[ScopeName], Field(min_length=1, max_length=3)] = Field(default=["current_chat", "resources"])
+    scope: Scopes | None = Field(
+        default=None,
+        description="Where to search. By default current_chat and resources if conversation_id is sent, else"
+        " all_user_memory.",
+    )
     method: Method = "hybrid"
-    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = 8
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K)] = Field(
+        default=8, validation_alias=AliasChoices("top_k", *alternate_names("top_k"))
+    )
     radius: Annotated[float, Field(ge=0, le=1, strict=False)] | None = Field(
         default=None, description="The minimum semantic similarity, from 0 to 1."
     )
@@ -196,8 +288,8 @@ class SearchRequest(_OptionsRequest):  # type: ignore[misc]
         description="On session_id, sender_id and timestamp: a value, or eq, ne, gt, gte, lt, lte, in; AND, OR.",
     )
     planes: Planes | None = Field(default=None, description="Only memories of these planes.")
-    include_profile: bool | None = None
-    enable_llm_rerank: bool | None = None
+    include_profile: NoEffect
+    enable_llm_rerank: NoEffect
 
 
 class SearchResultResponse(ResponseModel):
@@ -212,6 +304,7 @@ class SearchResultResponse(ResponseModel):
 
 class SearchResponse(ResponseModel):
     results: list[SearchResultResponse]
+    ignored: Ignored
 
 
 _budgets: dict[str, Any] = {
@@ -231,7 +324,7 @@ RecallRequest: Any = create_model(
     **{
         **_searched,
         **_budgets,
-        "scope": (Annotated[list[ScopeName], Field(min_length=1, max_length=3)], Field(default=["all_user_memory"])),
+        "scope": (Scopes, Field(default=["all_user_memory"])),
         "min_score": (
             Annotated[float, Field(ge=0, le=1, strict=False)] | None,
             Field(default=None, description="The floor of relevance, from 0 (all) to 1; by default the engine's."),
@@ -275,7 +368,7 @@ class MemoryResponse(ResponseModel):
     contradicts: list[str]
     app_id: str | None
     project_id: str | None
-    metadata: dict[str, str]
+    metadata: dict[str, Scalar]
 
 
 class MemoryListResponse(ResponseModel):
@@ -290,6 +383,8 @@ class HistoryResponse(ResponseModel):
 class ForgetRequest(SignedRequest):
     """Send exactly one of `ids`, `session_id` and `everything`. Without `token`, the call is a preview."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"session_id": DEFAULT_SESSION}]})
+
     ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_FORGET_IDS)] | None = None
     session_id: Session | None = None
     everything: bool = Field(default=False, description="All of this user's memory in this app and project.")
@@ -303,10 +398,19 @@ class OutsideMemoryResponse(ResponseModel):
     provider: str
 
 
+class RetainedBackupResponse(ResponseModel):
+    """A backup of the store that still holds what was forgotten: the name of its file, and when it was made."""
+
+    id: str
+    name: str
+    made_at: Time
+
+
 class ForgetReceiptResponse(ResponseModel):
     """The receipt of a forget. `scrubbed` is false while a job still has to remove the bytes from the files.
 
-    `deliveries` of hooks lost their payloads. `remaining_outside` names the memories that the forget did not reach.
+    `deliveries` of hooks lost their payloads. `remaining_outside` names the memories that the forget did not reach,
+    `backups` the known backups that still hold what was forgotten.
     """
 
     operation_id: str
@@ -320,6 +424,7 @@ class ForgetReceiptResponse(ResponseModel):
     forgotten_at: Time
     deliveries: int = 0
     remaining_outside: list[OutsideMemoryResponse] = Field(default=[])
+    backups: list[RetainedBackupResponse] = Field(default=[])
 
 
 class ForgetResponse(ResponseModel):

@@ -11,19 +11,22 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from holdfast.domain.unknown_fields import explain_unknown
+
 
 class StrictRoute(APIRoute):
     """Refuses unknown query parameters: a mistyped `app_id` must not return another app's data."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
-        known = set(_names(self.dependant))
-        # The unknown one is not named: it may be a key.
-        problem = f"has an unknown parameter; known are {', '.join(sorted(known)) or 'none'}"
+        known = sorted(set(_names(self.dependant)))
 
         async def strict_handle(request: Request) -> Response:
-            if request.scope["query_string"] and request.query_params.keys() - known:
-                raise RequestValidationError([{"type": "unknown_parameter", "loc": ("query",), "msg": problem}])
+            unknown = request.query_params.keys() - set(known) if request.scope["query_string"] else ()
+            for wrong in sorted(unknown):
+                name, problem = explain_unknown(wrong, known, "parameter")
+                loc = ("query",) if name is None else ("query", name)
+                raise RequestValidationError([{"type": "unknown_parameter", "loc": loc, "msg": problem}])
             return await handle(request)
 
         return strict_handle

@@ -34,7 +34,7 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
     extras = dict(extra or {})
 
     @routes.get("", response_class=Response, openapi_extra=extras, responses={200: _json_content(_GREETING)})
-    async def verbs(request: Request) -> Response:
+    async def list_verbs(request: Request) -> Response:
         """Return the server's version, the owner of the key, and the supported verbs."""
         greeting = Greeting(holdfast.__version__, await caller(request), tuple(all_verbs()))
         return Response(GREETING.encode(greeting), media_type=_JSON)
@@ -45,7 +45,7 @@ def router(perform: Perform, caller: Named, extra: Mapping[str, Any] | None = No
             f"/{name}",
             _endpoint(spoken, perform),
             methods=["POST"],
-            name=f"verb_{name}",
+            name=f"perform_{name}",
             summary=f"Perform {name}",
             description=(own_docstring(spoken.request_type) or "").partition("\n\n")[0],
             response_class=Response,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor
+from holdfast.domain.call_errors import ExplainAttributes
 from holdfast.domain.scope import DEFAULT_SPACE, EVERYWHERE, Scope
 from holdfast.inputs import scope_of
 from holdfast.ports import Service, Verb
@@ -14,7 +15,7 @@ T = TypeVar("T")
 Part = str | None
 
 
-class MemoryCalls:
+class MemoryCalls(ExplainAttributes):
     """Calls of one actor, by default in one space."""
 
     def __init__(

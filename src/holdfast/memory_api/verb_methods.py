@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from holdfast.domain.access import ActorKind, ActorRole
 from holdfast.domain.conditions import Condition
+from holdfast.domain.events import EventKind, EventPage
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
 from holdfast.domain.jobs import Job, JobStatus
 from holdfast.domain.memory import MemoryRecord, Plane, Status
+from holdfast.domain.presentable import Results
 from holdfast.domain.resources import Resource, ResourcePage
 from holdfast.domain.results import (
     Added,
@@ -46,8 +48,10 @@ from holdfast.inputs import (
 )
 from holdfast.loops import A, BlockingFacade, blocking, inline
 from holdfast.memory_api.base_calls import MemoryCalls
+from holdfast.pending_call import pending_methods
 from holdfast.runtime.add import Add
 from holdfast.runtime.browse import Browse
+from holdfast.runtime.events import ListEvents
 from holdfast.runtime.flush import Flush
 from holdfast.runtime.forget import Forget, PreviewForget
 from holdfast.runtime.lookup import Get, GetHistory, List
@@ -60,6 +64,7 @@ from holdfast.runtime.store_maintenance import Drain, GetStats, ListJobs, Rebuil
 from holdfast.runtime.users import CreateUser, ListUsers, RevokeUser
 
 
+@pending_methods("memory")
 class MemoryMethods(MemoryCalls):
     """The verbs of a memory."""
 
@@ -84,7 +89,7 @@ class MemoryMethods(MemoryCalls):
 
         Retries are safe with an idempotency key, with message ids, or with explicit timestamps and equal content.
 
-        messages: Texts, or dictionaries with `text` and any of `sender`, `role`, `timestamp`, `id`, `metadata`.
+        messages: Texts, `{"role", "content"}`, `("user", "hi")`, or messages of LangChain, OpenAI or Anthropic.
         idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
         source: The origin of the content, to filter and forget by.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
@@ -155,7 +160,7 @@ class MemoryMethods(MemoryCalls):
         app: str | None = None,
         channel: str | None = None,
         space: str | None = None,
-    ) -> tuple[Hit, ...]:
+    ) -> Results[Hit]:
         """Search memories and messages; return hits with scores and evidence, best first. All filters must match.
 
         query: A question, or some words.
@@ -175,28 +180,32 @@ class MemoryMethods(MemoryCalls):
         condition: Records that meet a condition.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
-        return await self._perform(
-            Search.action,
-            lambda: Search(
-                scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
-                query=query,
-                options=SearchOptions(
-                    top_k=top_k,
-                    kind=kind_from(kind, planes),
-                    planes=None if planes is None else planes_from(planes),
-                    sender=sender,
-                    role=optional_parse_enum(Role, role, "role"),
-                    source=source,
-                    said_from=moment_from(said_from, "said_from"),
-                    said_to=moment_from(said_to, "said_to"),
-                    as_of=moment_from(as_of, "as_of"),
-                    valid_at=moment_from(valid_at, "valid_at"),
-                    min_score=min_score,
-                    method=parse_enum(Method, method, "method"),
-                    radius=radius,
-                    condition=condition,
+        return Results(
+            await self._perform(
+                Search.action,
+                lambda: Search(
+                    scope=self._scope(
+                        space, app, project, agent, subject, channel, conversation, run, issue, namespace
+                    ),
+                    query=query,
+                    options=SearchOptions(
+                        top_k=top_k,
+                        kind=kind_from(kind, planes),
+                        planes=None if planes is None else planes_from(planes),
+                        sender=sender,
+                        role=optional_parse_enum(Role, role, "role"),
+                        source=source,
+                        said_from=moment_from(said_from, "said_from"),
+                        said_to=moment_from(said_to, "said_to"),
+                        as_of=moment_from(as_of, "as_of"),
+                        valid_at=moment_from(valid_at, "valid_at"),
+                        min_score=min_score,
+                        method=parse_enum(Method, method, "method"),
+                        radius=radius,
+                        condition=condition,
+                    ),
                 ),
-            ),
+            )
         )
 
     async def explain(
@@ -525,19 +534,23 @@ class MemoryMethods(MemoryCalls):
         app: str | None = None,
         channel: str | None = None,
         space: str | None = None,
-    ) -> tuple[Message | MemoryRecord, ...]:
+    ) -> Results[Message | MemoryRecord]:
         """List every revision of a memory, oldest first, after the message that it replaced, if any.
 
         That message's id gives the same result.
 
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
-        return await self._perform(
-            GetHistory.action,
-            lambda: GetHistory(
-                scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
-                record_id=record_id,
-            ),
+        return Results(
+            await self._perform(
+                GetHistory.action,
+                lambda: GetHistory(
+                    scope=self._scope(
+                        space, app, project, agent, subject, channel, conversation, run, issue, namespace
+                    ),
+                    record_id=record_id,
+                ),
+            )
         )
 
     async def remember(
@@ -549,7 +562,7 @@ class MemoryMethods(MemoryCalls):
         valid_from: Moment | None = None,
         valid_until: Moment | None = None,
         source: str | None = None,
-        metadata: Mapping[str, str] | None = None,
+        metadata: Mapping[str, str | int | float | bool | None] | None = None,
         quarantined: bool = False,
         idempotency_key: str | None = None,
         agent: str | None = None,
@@ -575,7 +588,7 @@ class MemoryMethods(MemoryCalls):
         valid_from: True from this time on.
         valid_until: True before this time.
         source: The origin of the content, to filter and forget by.
-        metadata: Texts by name, of your own.
+        metadata: Texts, numbers, True, False or None by name, of your own.
         quarantined: Store it without showing it to searches.
         idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
@@ -621,7 +634,7 @@ class MemoryMethods(MemoryCalls):
         channel: str | None = None,
         space: str | None = None,
     ) -> MemoryRecord:
-        """Supersede a memory. The old revision stays readable with `as_of` and `history`.
+        """Replace the text of a memory or message. The old revision stays readable with `as_of` and `history`.
 
         Correcting a message creates a memory that replaces it in search. The message stays readable by its id and in
         the history of both. Forgetting that memory also forgets the message.
@@ -986,20 +999,24 @@ class MemoryMethods(MemoryCalls):
         app: str | None = None,
         channel: str | None = None,
         space: str | None = None,
-    ) -> tuple[Job, ...]:
+    ) -> Results[Job]:
         """List background jobs, newest first, with their progress: one row per attempt. `space="*"` lists all.
 
         status: Jobs of this status.
         limit: At most N.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
-        return await self._perform(
-            ListJobs.action,
-            lambda: ListJobs(
-                scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
-                status=optional_parse_enum(JobStatus, status, "status"),
-                limit=limit,
-            ),
+        return Results(
+            await self._perform(
+                ListJobs.action,
+                lambda: ListJobs(
+                    scope=self._scope(
+                        space, app, project, agent, subject, channel, conversation, run, issue, namespace
+                    ),
+                    status=optional_parse_enum(JobStatus, status, "status"),
+                    limit=limit,
+                ),
+            )
         )
 
     async def stats(
@@ -1024,6 +1041,40 @@ class MemoryMethods(MemoryCalls):
             GetStats.action,
             lambda: GetStats(
                 scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace)
+            ),
+        )
+
+    async def events(
+        self,
+        *,
+        kind: EventKind | str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        agent: str | None = None,
+        subject: str | None = None,
+        project: str | None = None,
+        issue: str | None = None,
+        run: str | None = None,
+        conversation: str | None = None,
+        namespace: str | None = None,
+        app: str | None = None,
+        channel: str | None = None,
+        space: str | None = None,
+    ) -> EventPage:
+        """List the event log, newest first: which records were written, merged and deleted. `space="*"` lists all.
+
+        kind: Events of this kind.
+        limit: At most N.
+        cursor: The `next_cursor` of the previous page.
+        agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
+        """
+        return await self._perform(
+            ListEvents.action,
+            lambda: ListEvents(
+                scope=self._scope(space, app, project, agent, subject, channel, conversation, run, issue, namespace),
+                kind=optional_parse_enum(EventKind, kind, "kind"),
+                limit=limit,
+                cursor=cursor,
             ),
         )
 
@@ -1072,6 +1123,7 @@ class BlockingMemoryMethods(BlockingFacade[A]):
     users = blocking(MemoryMethods.users)
     jobs = blocking(MemoryMethods.jobs)
     stats = blocking(MemoryMethods.stats)
+    events = blocking(MemoryMethods.events)
     verify = blocking(MemoryMethods.verify)
     rebuild = blocking(MemoryMethods.rebuild)
     drain = blocking(MemoryMethods.drain)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntFlag, StrEnum
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from holdfast.domain.custom_embedder import CustomEmbedder, EmbedderTarget
 from holdfast.domain.ids import MemoryId, MessageId
-from holdfast.domain.memory import ALWAYS, Candidate, FactRelation, MemoryRecord, Validity
+from holdfast.domain.memory import ALWAYS, Candidate, FactRelation, MemoryRecord, Plane, Validity
 from holdfast.domain.ranking import FloatArray
 from holdfast.domain.resources import Document
 from holdfast.domain.results import Record
@@ -56,6 +57,10 @@ class Embedder(Protocol):
         """Return one row of float32 per text, each of length one."""
 
     async def close(self) -> None: ...
+
+
+# Anything that `holdfast.open` accepts as an embedder.
+EmbedderLike: TypeAlias = str | Embedder | CustomEmbedder | EmbedderTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +184,8 @@ class PromptModel(Protocol):
 class Proposal:
     """A memory that a model proposes, with the messages it cites. Untrusted.
 
-    `relation` is the relation to the known memory `target`, if the model was shown any.
+    `relation` is the relation to the known memory `target`, if the model was shown any. On the procedural plane it is a
+    procedure.
     """
 
     text: str
@@ -187,6 +193,7 @@ class Proposal:
     relation: FactRelation | None = None
     target: MemoryId | None = None
     validity: Validity = ALWAYS
+    plane: Plane = Plane.LONG_TERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +207,14 @@ class CurationResult:
     usage: ModelCallUsage
     dropped: int = 0
     failure: ModelError | None = None
+
+    def __add__(self, other: CurationResult) -> CurationResult:
+        return CurationResult(
+            self.proposals + other.proposals,
+            self.usage + other.usage,
+            self.dropped + other.dropped,
+            self.failure or other.failure,
+        )
 
 
 class Curator(Protocol):
@@ -222,6 +237,14 @@ class Curator(Protocol):
         """
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class ProcedureCurator(Protocol):
+    """A curator that also asks its model which procedures a conversation teaches. Others teach none."""
+
+    async def curate_procedures(self, messages: Sequence[Message]) -> CurationResult:
+        """Propose procedures, on the procedural plane, from messages of turns in which tools were used."""
 
 
 # --- documents --------------------------------------------------------------------------------------------------------

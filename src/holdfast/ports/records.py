@@ -146,7 +146,7 @@ class NewRevision:
     evidence comes from another store: messages missing here are left out, and hidden ones are linked as well.
 
     Without an analysis its text is that of the earlier revision `repeats`: it has that one's index data and vectors,
-    and all of its evidence besides its own.
+    and all of its evidence besides its own. `by_runtime` counts it to the budget of the runtime's profile.
     """
 
     id: MemoryId
@@ -170,6 +170,7 @@ class NewRevision:
     moved: bool = False
     repeats: int | None = None
     contradicts: tuple[MemoryId, ...] = ()
+    by_runtime: bool = False
 
 
 @dataclass(frozen=True, slots=True)

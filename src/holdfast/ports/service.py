@@ -23,6 +23,9 @@ class Searcher(Protocol):
     @property
     def cache_usage(self) -> ViewCacheUsage: ...
 
+    def limit_cache(self, max_partitions: int) -> None:
+        """Cache at most so many partitions."""
+
     def text_to_embed(self, index: IndexReader, scope: Scope, query: str, wanted: SearchOptions) -> str:
         """Return the text to embed: the query without the names of known participants.
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from holdfast.ports.repositories.operations import OperationReader, OperationWriter
     from holdfast.ports.repositories.records import RecordReader, RecordWriter
     from holdfast.ports.repositories.resources import ResourceReader, ResourceWriter
+    from holdfast.ports.repositories.skills import SkillReader, SkillWriter
     from holdfast.ports.repositories.transcripts import TranscriptReader, TranscriptWriter
     from holdfast.ports.repositories.users import UserReader, UserWriter
 
@@ -45,6 +46,9 @@ class Reader(Protocol):
 
     @property
     def resources(self) -> ResourceReader: ...
+
+    @property
+    def skills(self) -> SkillReader: ...
 
     @property
     def users(self) -> UserReader: ...
@@ -88,6 +92,9 @@ class Transaction(Reader, Protocol):
 
     @property
     def resources(self) -> ResourceWriter: ...
+
+    @property
+    def skills(self) -> SkillWriter: ...
 
     @property
     def users(self) -> UserWriter: ...

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from holdfast.domain.bindings import LOCAL
-from holdfast.domain.checks import checked_text
+from holdfast.domain.checks import Metadata, checked_text
 from holdfast.domain.contract import (
     MAX_SUMMARY_CHARS,
     Capabilities,
@@ -296,14 +296,16 @@ def _capture_metadata(request: CaptureRequest) -> dict[str, Any]:
     return metadata
 
 
-def _build_draft(request: CaptureRequest, text: str, metadata: dict[str, str]) -> Draft:
+def _build_draft(request: CaptureRequest, text: str, metadata: Metadata) -> Draft:
     """Build the message: a run's or activity's text is its agent's; any other is its author's, if it names one."""
     external_id = capture_id(request.source, request.idempotency_id, text)
     if request.source.kind in _OUR_OWN_WORDS:
         agent = (None if request.hook is None else request.hook.actor_agent_id) or request.scope.agent
         return Draft(text, agent, Role.ASSISTANT, external_id=external_id, metadata=metadata)
     author = metadata.get("author") or None
-    if author is not None:
+    if not isinstance(author, str):
+        author = None
+    else:
         checked_text(author, "metadata.author", max_chars=256)
     return Draft(text, author, Role.USER, external_id=external_id, metadata=metadata)
 

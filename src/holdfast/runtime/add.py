@@ -20,6 +20,7 @@ from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_indexing
+from holdfast.runtime.record_writes import add_turn
 
 MAX_SOURCE_CHARS = 256
 # All or nothing: one transaction, for which other writers wait. A service's other callers would wait, too.
@@ -48,7 +49,7 @@ class Add(Write[_PreparedAdd, Added]):
     drafts: Annotated[
         tuple[Draft, ...],
         many(MAX_MESSAGES, least=1, noun="MESSAGE", max_served=MAX_SERVED_MESSAGES),
-        "Texts, or dictionaries with `text` and any of `sender`, `role`, `timestamp`, `id`, `metadata`.",
+        'Texts, `{"role", "content"}`, `("user", "hi")`, or messages of LangChain, OpenAI or Anthropic.',
     ]
     idempotency_key: IdempotencyKey | None = None
     source: NewSource | None = None
@@ -103,7 +104,7 @@ class Add(Write[_PreparedAdd, Added]):
     def store_messages(self, transaction: Transaction, prepared: _PreparedAdd, cause: Cause | None = None) -> Added:
         """Store the messages. `cause` is the origin of the jobs that are queued for them."""
         core, turn = prepared.core, prepared.turn
-        stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        stored = add_turn(transaction, core, turn)
         return Added(
             turn_id=turn.id if stored.new else None,
             conversation=self.scope.conversation or "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
@@ -12,6 +13,7 @@ import uuid_utils
 
 from holdfast.domain.access import Action, Actor, storewide_grant
 from holdfast.domain.profiles import Backend, Profile
+from holdfast.domain.results import StoreUsage
 from holdfast.domain.search import ViewCacheUsage
 from holdfast.domain.users import key_digest
 from holdfast.errors import StoreError
@@ -76,13 +78,23 @@ class Engine:
         """The use of the cache of partitions, for metrics."""
         return self._core.searcher.cache_usage
 
+    async def store_usage(self) -> StoreUsage:
+        """Measure the store, for metrics."""
+        now = self._core.clock.now()
+        return await self._core.store.read(storewide_grant(), lambda reader: reader.maintenance.usage(now))
+
     async def actor_of(self, key: str) -> Actor | None:
         digest = key_digest(key)
         found = await self._core.store.read(storewide_grant(), lambda reader: reader.users.find_by_key(digest))
         return None if found is None or found.revoked_at is not None else found.actor
 
     async def present(self, profile: Profile, backend: Backend, space: str) -> None:
-        """Check the store's manifest, or create it; `ManifestMismatch` if it is for another profile or backend."""
+        """Check the store's manifest, or create it; `ManifestMismatch` if it is for another profile or backend.
+
+        From then on the profile's budgets limit this engine's cache and event log.
+        """
+        self._core = replace(self._core, events_kept=profile.budget.events)
+        self._core.searcher.limit_cache(profile.budget.cache_entries)
         await check_manifest(self._core, profile, backend, self._newest_schema(), space)
 
     def start_worker(self) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from holdfast.domain.access import Action, Grant, authorize
+from holdfast.domain.access import Action, Grant, authorize, storewide_grant
 from holdfast.domain.arguments import GROUP, IdempotencyKey, check_arguments
+from holdfast.domain.backups import BackupRecord, RetainedBackup
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import Id, OperationId
 from holdfast.domain.jobs import JobKind
@@ -16,9 +18,12 @@ from holdfast.domain.scope import Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.errors import InvalidInput, InvalidScope, NotFound, PreviewOutdated, StoreError
 from holdfast.failpoints import reach
+from holdfast.loops import run_in_thread
 from holdfast.ports import ForgetPlan, Reader, Transaction
+from holdfast.private_files import is_missing
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.job_queue import enqueue_for_store
+from holdfast.runtime.record_writes import forget_records
 from holdfast.runtime.revisions import ExpectedRevision, require_revision
 
 SHOWN_IDS = 100
@@ -104,15 +109,18 @@ class ForgetWrite(Write[Any, ForgetReceipt]):
     __slots__ = ()
 
     def replay_state(self, result: ForgetReceipt) -> dict[str, Any]:
-        return {name: getattr(result, name) for name in _COUNTED} | {"forgotten_at": to_micros(result.forgotten_at)}
+        state = {name: getattr(result, name) for name in _COUNTED} | {"forgotten_at": to_micros(result.forgotten_at)}
+        return state | ({"backups": [each.id for each in result.backups]} if result.backups else {})
 
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> ForgetReceipt:
-        """Rebuild a receipt from its replay state; `scrubbed` is determined again."""
+        """Rebuild a receipt from its replay state; `scrubbed` and which backups are left is determined again."""
+        held = kept.get("backups", ())
         return ForgetReceipt(
             operation_id=_NOT_YET,
             scrubbed=False,
             forgotten_at=from_micros(kept["forgotten_at"]),
             replayed=True,
+            backups=tuple(_entry_of(each) for each in transaction.maintenance.backups() if each.id in held),
             **{name: kept.get(name, 0) for name in _COUNTED},  # an older one lacks some
         )
 
@@ -162,7 +170,7 @@ def forget_planned(transaction: Transaction, core: Core, found: ForgetPlan) -> F
     """Delete the planned records in the transaction of a verb that forgets."""
     now = core.clock.now()
     reach("forget.before")
-    tombstones, remaining = transaction.records.forget(found, now)
+    tombstones, remaining = forget_records(transaction, core, found)
     reach("forget.after")
     # Queued in the same commit as the deletion, so that the bytes are removed even after a crash.
     enqueue_for_store(transaction, core, JobKind.SCRUB)
@@ -177,11 +185,32 @@ def forget_planned(transaction: Transaction, core: Core, found: ForgetPlan) -> F
         forgotten_at=now,
         resources=len(found.resource_ids),
         deliveries=len(found.delivery_ids),
+        backups=tuple(
+            _entry_of(each) for each in transaction.maintenance.backups() if each.may_hold(found.first_number)
+        )
+        if tombstones or found.resource_ids or found.delivery_ids
+        else (),
     )
 
 
+def _entry_of(record: BackupRecord) -> RetainedBackup:
+    return RetainedBackup(record.id, record.name, record.made_at)
+
+
 async def finish_receipt(core: Core, receipt: ForgetReceipt, operation_id: OperationId) -> ForgetReceipt:
-    return replace(receipt, operation_id=operation_id, scrubbed=await scrub_store(core))
+    backups = receipt.backups and await _still_there(core, receipt.backups)
+    return replace(receipt, operation_id=operation_id, scrubbed=await scrub_store(core), backups=backups)
+
+
+async def _still_there(core: Core, backups: tuple[RetainedBackup, ...]) -> tuple[RetainedBackup, ...]:
+    """Return those whose file was not seen to be gone. Not within a transaction: a disk may be slow."""
+    records = await core.store.read(storewide_grant(), lambda reader: reader.maintenance.backups())
+
+    def find() -> set[str]:
+        return {each.id for each in records if not all(is_missing(Path(file)) for file in each.files)}
+
+    there = await run_in_thread(find)
+    return tuple(each for each in backups if each.id in there)
 
 
 async def scrub_store(core: Core) -> bool:

@@ -47,8 +47,15 @@ def _to_json(value: object) -> object:
         return dict(value)
     if isinstance(value, frozenset):
         return sorted(value)
-    # Keep `str` for all other types: stored digests were made with it.
-    return str(value)
+    # Stored digests were made with these texts.
+    return _dataclass_text(value) if is_dataclass(value) else str(value)
+
+
+def _dataclass_text(value: Any) -> str:
+    """Return the text that a dataclass has by default, with every field."""
+    parts = ((each.name, getattr(value, each.name)) for each in fields(value) if each.repr)
+    shown = (f"{name}={_dataclass_text(part) if is_dataclass(part) else repr(part)}" for name, part in parts)
+    return f"{type(value).__qualname__}({', '.join(shown)})"
 
 
 def digest_of_fields(request: Any) -> str:

@@ -72,15 +72,24 @@ async def embed_texts(core: Core, texts: Sequence[str], purpose: Purpose) -> Met
     vectors, took = await _embed(core.embedder, texts, purpose)
     shape = (len(texts), core.embedder.dimensions)
     if getattr(vectors, "shape", None) != shape or not np.isfinite(vectors).all():
-        raise EmbedderMisconfigured(
-            f"{core.embedder.fingerprint:.80} must return {shape[0]} rows of {shape[1]} finite numbers, and did not"
-        )
+        raise _explain_vectors(core.embedder, vectors, shape)
     return MeteredResult(vectors, took)
+
+
+def _explain_vectors(embedder: Embedder, vectors: object, shape: tuple[int, int]) -> EmbedderMisconfigured:
+    came = getattr(vectors, "shape", None)
+    found = f"a {type(vectors).__name__}" if came is None else f"shape {came}" if came != shape else "NaN or infinity"
+    return EmbedderMisconfigured(
+        f"{embedder.fingerprint:.80} must return an array of {shape[0]} rows of {shape[1]} finite numbers, not {found}"
+    )
 
 
 async def _embed(embedder: Embedder, texts: Sequence[str], purpose: Purpose) -> tuple[FloatArray, tuple[Usage, ...]]:
     if not hasattr(embedder, "embed_metered"):
-        return await embedder.embed(texts, purpose), ()
+        pending = embedder.embed(texts, purpose)
+        if not hasattr(pending, "__await__"):
+            raise EmbedderMisconfigured(f"{embedder.fingerprint:.80}: `embed` of an Embedder must be `async def`")
+        return await pending, ()
     metered = cast(MeteredEmbedder, embedder)
     response = await metered.embed_metered(texts, purpose)
     return response.vectors, () if response.usage is None else embedding_usage(metered.provider, response.usage)

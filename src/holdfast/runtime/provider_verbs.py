@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.checks import Metadata
 from holdfast.domain.contract import PageLimit
-from holdfast.domain.contract_records import decode_metadata, matches_metadata
+from holdfast.domain.contract_records import decode_metadata, digest_form, matches_metadata
 from holdfast.domain.events import EventKind
 from holdfast.domain.forgetting import ForgetReceipt, ForgetTarget
 from holdfast.domain.ids import JobId, MemoryId, OperationId
@@ -34,6 +35,7 @@ from holdfast.runtime.forget import finish_receipt, forget_planned
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue
+from holdfast.runtime.record_writes import add_revision
 from holdfast.runtime.remember import PreparedText, Remember, prepare_texts
 from holdfast.runtime.requests import SimpleRead
 from holdfast.runtime.revisions import time_after
@@ -123,7 +125,12 @@ class KeepResidue(_CaptureWrite):
         return StoredRecords(message_ids, added.stored, core.clock.now(), jobs)
 
     def digest(self) -> str:
-        return digest_of(self.action, self.scope.given(), self.source, str(self.draft))
+        return digest_of(
+            self.action,
+            self.scope.given(),
+            self.source,
+            replace(self.draft, metadata=digest_form(self.draft.metadata)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,7 @@ class PutRecord:
     """
 
     text: str
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
     slot: str | None = None
     once: bool = False
 
@@ -175,7 +182,7 @@ class PutRecords(_CaptureWrite):
         return StoredRecords(tuple(memory_id for memory_id, _ in results), len(new), prepared[0].now, jobs)
 
     def digest(self) -> str:
-        records = [[each.text, dict(each.metadata), each.slot, each.once] for each in self.records]
+        records = [[each.text, digest_form(each.metadata), each.slot, each.once] for each in self.records]
         return digest_of(self.action, self.scope.given(), records, self.source)
 
     def _put(self, transaction: Transaction, record: PutRecord, prepared: PreparedText) -> tuple[str, bool]:
@@ -183,15 +190,12 @@ class PutRecords(_CaptureWrite):
         old = None if record.slot is None else transaction.records.in_slot(self.scope, record.slot)
         revision = self._remember(record).revision(transaction, MemoryId(prepared.core.ids.new(ids.MEMORY)), prepared)
         if isinstance(old, MemoryRecord):
-            if old.text == record.text and dict(old.metadata) == dict(record.metadata):
+            if old.text == record.text and decode_metadata(old.metadata) == decode_metadata(record.metadata):
                 return old.id, False
             if record.once:
                 raise IdempotencyConflict(_USED)
             revision = _as_next_revision(old, revision)
-        core = prepared.core
-        transaction.records.add_revision(
-            replace(revision, slot=record.slot), core.embedder.fingerprint, core.analyzer.version
-        )
+        add_revision(transaction, prepared.core, replace(revision, slot=record.slot))
         return revision.id, True
 
 
@@ -306,7 +310,7 @@ class ReadProfile(SimpleRead[tuple[MemoryRecord, ...]]):
             for each in reader.records.page(record_filter, None, _MOST_OF_A_PROFILE)
             if isinstance(each, MemoryRecord)
         ]
-        return tuple(sorted(found, key=lambda each: -each.trust))
+        return tuple(sorted(found, key=lambda each: each.trust, reverse=True))
 
     def record_count(self, result: tuple[MemoryRecord, ...]) -> int:
         return len(result)

@@ -30,6 +30,7 @@ from holdfast.domain.transcript import Message
 from holdfast.ports import NewRevision, Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
+from holdfast.runtime.record_writes import add_revision
 from holdfast.runtime.related import find_related, is_comparable
 from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
 
@@ -210,8 +211,7 @@ class _Reconciler:
         self._write(replace(again, **changes))
 
     def _write(self, revision: NewRevision) -> None:
-        core = self.core
-        self.transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
+        add_revision(self.transaction, self.core, revision)
         # Read again: the next proposal is compared with it.
         self.known.pop(revision.id, None)
         self._load([revision.id])

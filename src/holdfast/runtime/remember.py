@@ -25,6 +25,7 @@ from holdfast.runtime.add import NewSource, check_source
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_indexing
+from holdfast.runtime.record_writes import add_revision
 from holdfast.runtime.revisions import (
     RESTATED,
     ExpectedRevision,
@@ -80,7 +81,7 @@ class _IndexedWrite(Write[PreparedText, RememberResult]):
         self, transaction: Transaction, prepared: PreparedText, revision: NewRevision
     ) -> RememberResult:
         core = prepared.core
-        transaction.records.add_revision(revision, core.embedder.fingerprint, core.analyzer.version)
+        add_revision(transaction, core, revision)
         if not core.embedder.local:
             enqueue_indexing(transaction, core, revision.scope, (revision.id,))
         return RememberResult(current_memory(transaction, revision.id))
@@ -108,7 +109,9 @@ class Remember(_IndexedWrite):
     evidence: EvidenceIds = ()
     validity: Annotated[Validity, GROUP] = ALWAYS
     source: NewSource | None = None
-    metadata: Annotated[MetadataArgument, "Texts by name, of your own."] = field(default_factory=dict)
+    metadata: Annotated[MetadataArgument, "Texts, numbers, True, False or None by name, of your own."] = field(
+        default_factory=dict
+    )
     quarantined: Annotated[bool, "Store it without showing it to searches."] = False
     idempotency_key: IdempotencyKey | None = None
 
@@ -181,7 +184,7 @@ class Remember(_IndexedWrite):
 
 @dataclass(frozen=True, slots=True)
 class Correct(_IndexedWrite):
-    """Supersede a memory. The old revision stays readable with `as_of` and `history`.
+    """Replace the text of a memory or message. The old revision stays readable with `as_of` and `history`.
 
     Correcting a message creates a memory that replaces it in search. The message stays readable by its id and in
     the history of both. Forgetting that memory also forgets the message.
@@ -283,7 +286,7 @@ def _conditions_of(statement: NewRevision | MemoryRecord) -> tuple[object, ...]:
         normalize_statement(statement.text),
         statement.plane.value,
         statement.source,
-        statement.trust.value,
+        statement.trust.level,
         statement.status.value,
         validity.since and validity.since.isoformat(),
         validity.until and validity.until.isoformat(),

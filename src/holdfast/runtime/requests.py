@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import check_arguments
 from holdfast.domain.contract import Usage
+from holdfast.domain.events import EVENTS_KEPT
 from holdfast.domain.ids import OperationId
 from holdfast.domain.operations import Attribution
 from holdfast.domain.scope import Scope
@@ -60,7 +61,7 @@ class Core:
     Without a `curator`, `maintain` is refused; without a `flush_model`, rules learn from what `flush` seals. Bindings
     name `providers`; `outsiders` runs the external ones. `subscribers` also receive hooks; a `watcher` observes
     finished operations. `supposed` caches the results of optimistic reads (`Call.read_optimistic`). `count_tokens`
-    counts the tokens of a text, for budgets.
+    counts the tokens of a text, for budgets. The log of a space keeps about `events_kept` events.
     """
 
     store: Store
@@ -83,6 +84,7 @@ class Core:
     watcher: MetricsObserver | None = None
     supposed: dict[Hashable, Any] = field(default_factory=dict)
     count_tokens: Callable[[str], int] | None = None
+    events_kept: int = EVENTS_KEPT
 
 
 class Request(ABC, Generic[P, R]):

@@ -29,6 +29,7 @@ from holdfast.runtime.forget import ForgetWrite, forget_planned
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.job_queue import enqueue_for_store, enqueue_indexing
+from holdfast.runtime.record_writes import add_resource, forget_records
 from holdfast.runtime.requests import SimpleRead
 
 MAX_NAME_CHARS = 256
@@ -108,7 +109,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
             self._chunk(resource, prepared, number, text, entry)
             for number, (text, entry) in enumerate(zip(document.chunks, prepared.entries, strict=True))
         ]
-        transaction.resources.add(resource, chunks, core.embedder.fingerprint, core.analyzer.version)
+        add_resource(transaction, core, resource, chunks)
         if not core.embedder.local:
             enqueue_indexing(transaction, core, self.scope, [chunk.id for chunk in chunks])
         return ResourceAdded(resource)
@@ -122,7 +123,7 @@ class AddResource(Write[_PreparedResource, ResourceAdded]):
     def _remove_remaining(self, transaction: Transaction, core: Core, stored: Resource) -> None:
         """Remove the remaining chunks of the same file, so that none is stored twice."""
         remaining = replace(_NOTHING, memory_ids=tuple(transaction.resources.chunks(stored)), resource_ids=(stored.id,))
-        transaction.records.forget(remaining, core.clock.now())
+        forget_records(transaction, core, remaining)
         enqueue_for_store(transaction, core, JobKind.SCRUB)
 
     def _resource(self, prepared: _PreparedResource, document: Document) -> Resource:

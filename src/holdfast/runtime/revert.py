@@ -8,11 +8,13 @@ from typing import Annotated, Any, ClassVar
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import IdempotencyKey, check_arguments, text_rule, whole_number
+from holdfast.domain.memory import Plane
 from holdfast.domain.results import RememberResult
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.ports import Transaction
 from holdfast.runtime.gate import Core, Write
+from holdfast.runtime.record_writes import add_revision
 from holdfast.runtime.remember import MAX_REASON_CHARS, current_memory, find_replayed_revision, trust_of
 from holdfast.runtime.revisions import MAX_REVISION, ExpectedRevision, repeat_revision, require_revision
 
@@ -59,7 +61,10 @@ class Revert(Write[PreparedRevert, RememberResult]):
         restored = repeat_revision(current, core.clock.now(), str(grant.actor), reason, of=earlier)
         if earlier.text != current.text:
             restored = replace(restored, trust=min(earlier.trust, trust_of(grant.actor)))
-        transaction.records.add_revision(restored, core.embedder.fingerprint, core.analyzer.version)
+        if current.plane is Plane.PROCEDURAL:
+            # Whether a runtime skill is recalled is decided by its state, not by its text.
+            restored = replace(restored, status=current.status)
+        add_revision(transaction, core, restored)
         return RememberResult(current_memory(transaction, current.id))
 
     def record_count(self, result: RememberResult) -> int:

@@ -8,7 +8,6 @@ from enum import Enum
 from typing import Any
 
 from holdfast.domain.arguments import Argument, arguments_of
-from holdfast.runtime.gate import Request
 
 
 class Reach(Enum):
@@ -32,7 +31,7 @@ class VerbEntry:
     """
 
     name: str
-    request: type[Request[Any, Any]]
+    request: Any
     reach: Reach = Reach.COMPANY
     positional: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from holdfast.domain.transcript import DEFAULT_CONVERSATION
 from holdfast.runtime import (
     add,
     browse,
+    events,
     flush,
     forget,
     lookup,
@@ -76,6 +77,7 @@ VERBS: Mapping[str, VerbEntry] = {
         VerbEntry("users", users.ListUsers, Reach.SPACE),
         VerbEntry("jobs", store_maintenance.ListJobs, Reach.SCOPE),
         VerbEntry("stats", store_maintenance.GetStats, Reach.SCOPE),
+        VerbEntry("events", events.ListEvents, Reach.SCOPE),
         VerbEntry("verify", store_maintenance.Verify, Reach.STORE),
         VerbEntry("rebuild", store_maintenance.Rebuild, Reach.STORE),
         VerbEntry("drain", store_maintenance.Drain, Reach.STORE),

@@ -5,12 +5,30 @@ with MemoryRuntime.builder().store("memory.db").identity(subject_id="ana").open(
     print(runtime.project(MemoryProjectionRequest("Where does Ana live?")).system_memory_block)
 """
 
-from holdfast.domain.capabilities import Capability, Catalogue, Privacy
+from dataclasses import is_dataclass
+
+from holdfast.domain.agent_skills import (
+    AgentSkill,
+    AgentSkillDirectory,
+    AgentSkillDirectoryReport,
+    AgentSkillHit,
+    InvalidAgentSkill,
+    ProjectedAgentSkill,
+)
+from holdfast.domain.call_errors import explain_constructor
+from holdfast.domain.capabilities import Capability, MemoryCapabilityCatalog, Privacy
 from holdfast.domain.derived_refs import DerivedMemoryRef, RepairIssue
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger
 from holdfast.domain.profiles import Backend, Pressure
-from holdfast.domain.redaction import RedactedSlice, RedactedTurn, RedactionItem, ReplayAudit
+from holdfast.domain.redaction import (
+    RedactedTranscriptSlice,
+    RedactedTurn,
+    TranscriptGovernanceBudget,
+    TranscriptRedactionReportItem,
+    TranscriptReplayAudit,
+)
+from holdfast.domain.renames import renamed_types
 from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
     ExecutionState,
@@ -50,6 +68,23 @@ from holdfast.domain.runtime_api.retrieval import (
     ToolRegistryRef,
     WorkingInspection,
     WorkingRecall,
+)
+from holdfast.domain.runtime_api.skills import (
+    ProceduralEvolution,
+    ProceduralWrites,
+    RuntimeSkillDeleteRequest,
+    RuntimeSkillDetailReport,
+    RuntimeSkillDetailRequest,
+    RuntimeSkillEditRequest,
+    RuntimeSkillListReport,
+    RuntimeSkillListRequest,
+    RuntimeSkillMutationReport,
+    RuntimeSkillSetEnabledRequest,
+    RuntimeSkillSummary,
+    RuntimeSkillWrite,
+    SkillAction,
+    SkillReuse,
+    SkillWriteReport,
 )
 from holdfast.domain.runtime_api.transcripts import (
     AffectedHostRef,
@@ -94,13 +129,15 @@ from holdfast.domain.runtime_api.writing import (
     SemanticGovernance,
     TranscriptEvidenceRef,
 )
+from holdfast.domain.runtime_skills import SkillSource, SkillStatus
+from holdfast.domain.skill_lineage import LineageNode, StrategyDiff
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
     ConversationKey,
     DeliveryStatus,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptState,
     Transition,
@@ -113,13 +150,16 @@ __all__ = [
     "ActorAttribution",
     "Admission",
     "AffectedHostRef",
+    "AgentSkill",
+    "AgentSkillDirectory",
+    "AgentSkillDirectoryReport",
+    "AgentSkillHit",
     "AsyncMemoryRuntime",
     "Authority",
     "Backend",
     "CandidateVerdict",
     "CanonicalTurnDelta",
     "Capability",
-    "Catalogue",
     "ContinuitySnapshot",
     "ConversationKey",
     "DeferredGovernance",
@@ -131,11 +171,15 @@ __all__ = [
     "ExecutionState",
     "FinalizeReport",
     "HostOpaqueRef",
+    "HostRefVisibility",
     "HygieneReport",
+    "InvalidAgentSkill",
     "LedgerEntry",
     "LifecycleReport",
+    "LineageNode",
     "LongTermExtraction",
     "LongTermFact",
+    "MemoryCapabilityCatalog",
     "MemoryCloseReport",
     "MemoryCloseRequest",
     "MemoryExportReport",
@@ -182,27 +226,46 @@ __all__ = [
     "Privacy",
     "PrivateDisclosureIntegrity",
     "PrivateGardenSelfWork",
+    "ProceduralEvolution",
+    "ProceduralWrites",
+    "ProjectedAgentSkill",
     "ProjectionAudit",
     "ProjectionContext",
     "ProjectionFaithfulness",
     "RecalledRecord",
-    "RedactedSlice",
+    "RedactedTranscriptSlice",
     "RedactedTurn",
-    "RedactionItem",
-    "RefVisibility",
     "Relation",
     "RepairIssue",
-    "ReplayAudit",
+    "RuntimeSkillDeleteRequest",
+    "RuntimeSkillDetailReport",
+    "RuntimeSkillDetailRequest",
+    "RuntimeSkillEditRequest",
+    "RuntimeSkillListReport",
+    "RuntimeSkillListRequest",
+    "RuntimeSkillMutationReport",
+    "RuntimeSkillSetEnabledRequest",
+    "RuntimeSkillSummary",
+    "RuntimeSkillWrite",
     "SemanticGovernance",
     "SessionCommit",
+    "SkillAction",
+    "SkillReuse",
+    "SkillSource",
+    "SkillStatus",
+    "SkillWriteReport",
     "SnapshotManifest",
     "SourceAuthority",
     "SpaceCounts",
+    "StrategyDiff",
     "SummaryLine",
     "Taken",
     "ToolExperienceStatus",
     "ToolRegistryRef",
     "TranscriptEvidenceRef",
+    "TranscriptGovernanceBudget",
+    "TranscriptRedactionReportItem",
+    "TranscriptReplayAudit",
     "TranscriptState",
     "TranscriptTurnInput",
     "TransferMode",
@@ -217,3 +280,19 @@ __all__ = [
     "WorkingInspection",
     "WorkingRecall",
 ]
+
+# Deprecated names.
+__getattr__ = renamed_types(
+    __name__,
+    {
+        "Catalogue": MemoryCapabilityCatalog,
+        "RedactedSlice": RedactedTranscriptSlice,
+        "RedactionItem": TranscriptRedactionReportItem,
+        "RefVisibility": HostRefVisibility,
+        "ReplayAudit": TranscriptReplayAudit,
+    },
+)
+
+for _kind in (globals()[_name] for _name in __all__):
+    if isinstance(_kind, type) and is_dataclass(_kind):
+        explain_constructor(_kind)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from holdfast.domain.access import Action, Actor
+from holdfast.domain.call_errors import ExplainAttributes
 from holdfast.domain.capabilities import Gate
 from holdfast.domain.checks import checked_instance
 from holdfast.domain.governance import Governance
@@ -13,6 +14,7 @@ from holdfast.domain.identity import MemoryScope
 from holdfast.errors import InvalidInput
 from holdfast.ports import Service, Verb
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -26,7 +28,12 @@ class ConversationRequest(Protocol):
 Q = TypeVar("Q", bound=ConversationRequest)
 
 
-class Operations:
+def request_from(given: R | str, kind: Callable[..., R], field: str) -> R:
+    """Return the request; a text is the value of its one obvious field."""
+    return kind(**{field: given}) if isinstance(given, str) else given
+
+
+class Operations(ExplainAttributes):
     """One runtime: a service, its calling actor, and its governance."""
 
     def __init__(self, service: Service, actor: Actor, governance: Governance) -> None:
@@ -34,6 +41,11 @@ class Operations:
         self._actor = actor
         self._governance = governance
         self._last: MemoryScope | None = None
+
+    @property
+    def service(self) -> Service:
+        """The service below, for tools that read what no operation of a runtime shows."""
+        return self._service
 
     async def _perform(self, action: Action, make: Callable[[Governance], Verb[T]]) -> T:
         """Perform a verb if the runtime has its capability. An invalid request is refused and audited by the gate."""

@@ -27,17 +27,19 @@ from holdfast.domain.runtime_api.transcripts import (
     TranscriptTurnInput,
 )
 from holdfast.domain.transcript_turns import ConversationKey
+from holdfast.pending_call import pending_methods
 from holdfast.runtime.transcripts.commit import CommitTranscript
 from holdfast.runtime.transcripts.finalize import FinalizeTurn
 from holdfast.runtime.transcripts.ledger import ReplayLedger
 from holdfast.runtime.transcripts.lifecycle import RequestLifecycle
 from holdfast.runtime.transcripts.repair import RepairTranscript
 from holdfast.runtime.transcripts.replay import ExportTranscript, ReplayTranscript
-from holdfast.sdk.operations import Operations
+from holdfast.sdk.operations import Operations, request_from
 
 _EXPORT, _REPAIR, _LEDGER = MemoryTranscriptExportRequest(), MemoryTranscriptRepairRequest(), MemoryReplayRequest()
 
 
+@pending_methods("runtime")
 class TranscriptOperations(Operations):
     """Operations on transcripts. Without a conversation they use the one committed last."""
 
@@ -70,10 +72,11 @@ class TranscriptOperations(Operations):
         self._set_last(report.transcript_commit.key)
         return report
 
-    async def replay_transcript(self, request: MemoryTranscriptReplayRequest) -> MemoryTranscriptReplayReport:
-        """Return a page of a conversation in one view."""
+    async def replay_transcript(self, request: MemoryTranscriptReplayRequest | str) -> MemoryTranscriptReplayReport:
+        """Return a page of a conversation in one view. A text is the view."""
+        wanted = request_from(request, MemoryTranscriptReplayRequest, "view")
         return await self._perform_in(
-            Action.REPLAY_TRANSCRIPT, ReplayTranscript.of, request, MemoryTranscriptReplayRequest
+            Action.REPLAY_TRANSCRIPT, ReplayTranscript.of, wanted, MemoryTranscriptReplayRequest
         )
 
     async def export_transcript(self, request: MemoryTranscriptExportRequest = _EXPORT) -> MemoryTranscriptExportReport:
@@ -99,17 +102,18 @@ class TranscriptOperations(Operations):
             MemoryTranscriptRepairRequest,
         )
 
-    async def replay(self, request: MemoryReplayRequest = _LEDGER) -> MemoryReplayReport:
-        """List a chat's last turns as a ledger, without their texts."""
+    async def replay(self, request: MemoryReplayRequest | str = _LEDGER) -> MemoryReplayReport:
+        """List a chat's last turns as a ledger, without their texts. A text is the chat's id."""
+        wanted = request_from(request, MemoryReplayRequest, "chat_id")
 
         def make(governance: Governance) -> ReplayLedger:
-            where = self._resolve_scope(_chat_scope(checked_instance(request, MemoryReplayRequest)))
-            return ReplayLedger.of(governance, where, request.limit)
+            where = self._resolve_scope(_chat_scope(checked_instance(wanted, MemoryReplayRequest)))
+            return ReplayLedger.of(governance, where, wanted.limit)
 
         return await self._perform(Action.REPLAY, make)
 
     def _set_last(self, key: ConversationKey) -> None:
-        self._last = MemoryScope(channel=key.channel, conversation_id=key.conversation)
+        self._last = MemoryScope(channel=key.channel_id, conversation_id=key.conversation_id)
 
 
 def _chat_scope(request: MemoryReplayRequest) -> MemoryScope | None:

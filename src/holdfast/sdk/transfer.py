@@ -27,17 +27,19 @@ from holdfast.domain.runtime_api.exchange import (
 )
 from holdfast.domain.space_file import MAX_HEADER_BYTES, MAX_LINE_BYTES, is_header
 from holdfast.errors import InvalidInput, InvalidSnapshot
+from holdfast.pending_call import pending_methods
 from holdfast.private_files import open_beside
 from holdfast.runtime.transcripts.export import ExportContinuity
 from holdfast.runtime.transcripts.import_ import ImportContinuity
 from holdfast.runtime.transcripts.space import ExportSpace, ImportSpace, Tell, ignore_progress
-from holdfast.sdk.operations import Operations
+from holdfast.sdk.operations import Operations, request_from
 
 
+@pending_methods("runtime")
 class TransferOperations(Operations):
-    async def export(self, request: MemoryExportRequest | None = None) -> MemoryExportReport:
-        """Export a continuity snapshot of a conversation: its owner's memories and its last turns."""
-        options = MemoryExportRequest() if request is None else request
+    async def export(self, request: MemoryExportRequest | str | None = None) -> MemoryExportReport:
+        """Export a continuity snapshot of a chat (a text is its id): its owner's memories and its last turns."""
+        options = MemoryExportRequest() if request is None else request_from(request, MemoryExportRequest, "chat_id")
 
         def make(governance: Governance) -> ExportContinuity:
             checked_instance(options, MemoryExportRequest)
@@ -46,18 +48,24 @@ class TransferOperations(Operations):
 
         return await self._perform(Action.EXPORT, make)
 
-    async def import_(self, request: MemoryImportRequest) -> MemoryImportReport:
-        """Import a continuity snapshot, all or nothing. Repeats of the same snapshot change nothing."""
+    async def import_(self, request: MemoryImportRequest | str) -> MemoryImportReport:
+        """Import a continuity snapshot, or its document, all or nothing. Repeats of the same one change nothing."""
+        wanted = request_from(request, MemoryImportRequest, "snapshot")
         return await self._perform(
             Action.IMPORT,
-            lambda governance: ImportContinuity(governance, checked_instance(request, MemoryImportRequest)),
+            lambda governance: ImportContinuity(governance, checked_instance(wanted, MemoryImportRequest)),
         )
 
     async def export_space(
-        self, request: MemorySpaceExportRequest | None = None, *, tell: Tell = ignore_progress
+        self, request: MemorySpaceExportRequest | str | None = None, *, tell: Tell = ignore_progress
     ) -> MemorySpaceExportReport:
-        """Export all records of the space as a file with checksums. `tell` receives progress: done, total."""
-        options = MemorySpaceExportRequest() if request is None else request
+        """Export all records of the space as a file with checksums; a text is its path.
+
+        `tell` receives progress: done, total.
+        """
+        options = (
+            MemorySpaceExportRequest() if request is None else request_from(request, MemorySpaceExportRequest, "path")
+        )
         with contextlib.ExitStack() as stack:
 
             def make(governance: Governance) -> ExportSpace:
@@ -78,13 +86,14 @@ class TransferOperations(Operations):
             return outs[0].publish(report)
 
     async def import_space(
-        self, request: MemorySpaceImportRequest, *, tell: Tell = ignore_progress
+        self, request: MemorySpaceImportRequest | str, *, tell: Tell = ignore_progress
     ) -> MemorySpaceImportReport:
-        """Import a space from a complete file. A repeated import continues where it stopped."""
+        """Import a space from a complete file, or its path. A repeated import continues where it stopped."""
+        wanted = request_from(request, MemorySpaceImportRequest, "path")
         return await self._perform(
             Action.IMPORT_SPACE,
             lambda governance: ImportSpace(
-                governance, _open_source(request, governance.budget.snapshot_bytes), request.mode_input, tell
+                governance, _open_source(wanted, governance.budget.snapshot_bytes), wanted.mode_input, tell
             ),
         )
 

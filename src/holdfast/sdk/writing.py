@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.domain.access import Action
 from holdfast.domain.checks import checked_instance
+from holdfast.domain.governance import Governance
 from holdfast.domain.runtime_api.writing import (
     MemoryCloseReport,
     MemoryCloseRequest,
@@ -14,19 +15,27 @@ from holdfast.domain.runtime_api.writing import (
     MemoryWriteReport,
     MemoryWriteRequest,
 )
+from holdfast.pending_call import pending_methods
+from holdfast.ports import Verb
+from holdfast.runtime.skills.write_skills import WriteSkills
 from holdfast.runtime.transcripts.maintain import Maintain
 from holdfast.runtime.transcripts.recover import Close, Recover
 from holdfast.runtime.transcripts.write import WriteMemory
-from holdfast.sdk.operations import Operations
+from holdfast.sdk.operations import Operations, request_from
 
 
+@pending_methods("runtime")
 class WritingOperations(Operations):
     async def write(self, request: MemoryWriteRequest) -> MemoryWriteReport:
-        """Judge candidates: each is accepted, deferred or rejected, with a reason."""
-        return await self._perform(
-            Action.WRITE,
-            lambda governance: WriteMemory.of(governance, checked_instance(request, MemoryWriteRequest), self._last),
-        )
+        """Judge candidates or procedures: each is accepted, deferred or rejected, with a reason."""
+
+        def make(governance: Governance) -> Verb[MemoryWriteReport]:
+            given = checked_instance(request, MemoryWriteRequest)
+            if given.skills is not None:
+                return WriteSkills.of(governance, given)
+            return WriteMemory.of(governance, given, self._last)
+
+        return await self._perform(Action.WRITE, make)
 
     async def maintain(self, request: MemoryMaintainRequest | None = None) -> MemoryMaintainReport:
         """Let a model learn from a committed turn. Without a model the report says so; nothing is raised."""
@@ -41,9 +50,9 @@ class WritingOperations(Operations):
             lambda governance: Recover.of(governance, checked_instance(options, MemoryRecoverRequest)),
         )
 
-    async def close(self, request: MemoryCloseRequest | None = None) -> MemoryCloseReport:
-        """Record the end, then close the store. Every later call raises `StoreClosed`."""
-        options = MemoryCloseRequest() if request is None else request
+    async def close(self, request: MemoryCloseRequest | str | None = None) -> MemoryCloseReport:
+        """Record the end (a text is the reason), then close the store. Every later call raises `StoreClosed`."""
+        options = MemoryCloseRequest() if request is None else request_from(request, MemoryCloseRequest, "reason")
         report = await self._perform(
             Action.CLOSE,
             lambda governance: Close.of(governance, checked_instance(options, MemoryCloseRequest)),

@@ -120,6 +120,9 @@ class PartitionSearcher:
     def cache_usage(self) -> ViewCacheUsage:
         return self._cache.usage
 
+    def limit_cache(self, max_partitions: int) -> None:
+        self._cache.max_entries = max_partitions
+
     def text_to_embed(self, index: IndexReader, scope: Scope, query: str, wanted: SearchOptions) -> str:
         return _embedding_text(_visible_views(self._search_partitions(index), scope, wanted), query, wanted.method)
 

@@ -45,8 +45,10 @@ class _Slot:
 
 
 class ViewCache:
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, max_entries: int | None = None) -> None:
+        """Without `max_entries`, the number of partitions is not limited."""
         self._max_bytes = max_bytes
+        self.max_entries = max_entries
         self._slots: OrderedDict[Key, _Slot] = OrderedDict()
         self._lock = Lock()
         self._held = 0
@@ -121,7 +123,9 @@ class ViewCache:
             self._held += size - slot.counted
             slot.counted = size
             self._slots.move_to_end(key)
-            while self._held > self._max_bytes:
+            while self._held > self._max_bytes or (
+                self.max_entries is not None and len(self._slots) > self.max_entries
+            ):
                 _, dropped = self._slots.popitem(last=False)
                 self._held -= dropped.counted
                 self._evictions += 1

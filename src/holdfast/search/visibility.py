@@ -6,6 +6,7 @@ with the view, for the next search of the same scope.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
@@ -85,8 +86,12 @@ def visible_view(view: PartitionView, scope: Scope, wanted: SearchOptions) -> Vi
 
 
 def _condition_key(condition: Condition | None) -> bytes | None:
-    """A short cache key for a condition, which itself may be large."""
-    return None if condition is None else sha256(repr(condition).encode()).digest()
+    """A short cache key for a condition, which itself may be large. The `repr` of a scope would shorten its names."""
+    if condition is None:
+        return None
+    from holdfast.domain.json_values import to_plain  # conditions are rare
+
+    return sha256(json.dumps(to_plain(condition)).encode()).digest()
 
 
 def _compute_stats(view: PartitionView, visible: BoolArray) -> VisibilityStats:

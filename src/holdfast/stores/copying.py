@@ -76,6 +76,7 @@ TABLES = tuple(
         "vectors",
         "evidence",
         "contradictions",
+        "runtime_skills",
         "tombstones",
         "answers",
         "aliases",

@@ -1,10 +1,15 @@
-"""Deterministic fakes: a clock that moves only when stepped, and sequential ids."""
+"""Deterministic fakes: a clock that moves only when stepped, sequential ids, and a model with scripted answers."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import threading
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from holdfast.ports import ModelAnswer, ModelCallUsage
 
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -40,3 +45,21 @@ class CountingIds:
     def new(self, prefix: str) -> str:
         with self._lock:
             return f"{prefix}_{next(self._numbers):032x}"
+
+
+class ScriptedPrompts:
+    """Implements `ports.PromptModel`: answers with `answers`, as lists by name, such as `memories`. It calls nobody."""
+
+    name = "scripted"
+    provider = "scripted"
+    url = "scripted"
+
+    def __init__(self) -> None:
+        self.answers: Mapping[str, Sequence[Mapping[str, Any]]] = {}
+
+    async def answer(self, instructions: str, content: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        lists = {name: list(self.answers.get(name, ())) for name in schema["required"]}
+        return ModelAnswer(json.dumps(lists), ModelCallUsage(self.name, requests=1))
+
+    async def close(self) -> None:
+        """Hold nothing."""

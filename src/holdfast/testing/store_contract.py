@@ -50,6 +50,7 @@ from holdfast.testing.store_suite.scribe import (
     put,
     texts,
 )
+from holdfast.testing.store_suite.skills import SkillContract
 from holdfast.testing.store_suite.transactions import TransactionContract
 from holdfast.testing.store_suite.transcripts import TranscriptContract
 from holdfast.testing.store_suite.users import UserContract
@@ -69,6 +70,7 @@ class StoreContract(
     ResourceContract,
     AliasAndEventContract,
     TranscriptContract,
+    SkillContract,
     LifecycleContract,
     ControlIsolationContract,
     ControlBindingContract,

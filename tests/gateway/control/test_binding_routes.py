@@ -90,7 +90,7 @@ WRONG: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("PUT", "/default-binding", {"binding_key": "none"}, 404, "binding_key"),
     ("PUT", "/agents/builder/binding", {"binding_key": "none"}, 404, "binding_key"),
     ("GET", "/resolve?binding_key=none", {}, 404, "binding_key"),
-    ("GET", "/resolve?agent=builder", {}, 422, "query"),
+    ("GET", "/resolve?agent=builder", {}, 422, "agent"),
     ("GET", "/activity?limit=201", {}, 422, "limit"),
     ("GET", "/activity?cursor=x", {}, 422, "cursor"),
     ("DELETE", "/bindings/none", {}, 404, "binding_key"),

@@ -149,7 +149,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("/query", {"query": "\x00"}, "query"),
     ("/query", {"query": "x", "top_k": 26}, "top_k"),
     ("/query", {"query": "x", "intent": "gossip"}, "intent"),
-    ("/query", {"query": "x", "agent": "builder"}, "body"),
+    ("/query", {"query": "x", "agent": "builder"}, "agent"),
     ("/query", {"query": "x", "session_key": " "}, "session_key"),
     ("/query", {"query": "x", "metadata_filter": {"a": [1]}}, "metadata_filter"),
     ("/records", {"records": []}, "records"),

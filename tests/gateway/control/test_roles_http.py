@@ -29,7 +29,7 @@ WRITES = {
 TAKES_AWAY = {Action.CORRECT, Action.REVERT, Action.FORGET, Action.FORGET_PREVIEW, Action.DELETE_RESOURCE}
 AUDITS = {
     Action.READ_OPERATIONS, Action.READ_COSTS, Action.READ_BINDINGS, Action.RESOLVE_BINDING, Action.READ_DELIVERIES,
-    Action.JOBS, Action.STATS, Action.LIST_USERS,
+    Action.JOBS, Action.STATS, Action.EVENTS, Action.LIST_USERS,
 }  # fmt: skip
 ALLOWED: dict[tuple[ActorKind, ActorRole], set[Action]] = {
     (ActorKind.OPERATOR, ActorRole.ADMIN): set(Action),
@@ -56,24 +56,24 @@ _NOTE = {"kind": "manual_note"}
 _HOOK = {"hook_id": "h1", "source": {"kind": "run", "run_id": "r1"}, "payload": {"text": "The cat sat."}}
 ROUTES: dict[str, Route] = {
     "list_providers": Route(Action.READ_BINDINGS, "GET", "/providers"),
-    "resolve": Route(Action.RESOLVE_BINDING, "GET", "/resolve", None, True),
+    "resolve_binding": Route(Action.RESOLVE_BINDING, "GET", "/resolve", None, True),
     "list_activity": Route(Action.READ_BINDINGS, "GET", "/activity"),
     "list_bindings": Route(Action.READ_BINDINGS, "GET", "/bindings"),
     "get_binding": Route(Action.READ_BINDINGS, "GET", "/bindings/default"),
     "list_targets": Route(Action.READ_BINDINGS, "GET", "/targets"),
     "create_binding": Route(Action.MANAGE_BINDINGS, "POST", "/bindings", {"key": "another", "provider": "local"}),
     "update_binding": Route(Action.MANAGE_BINDINGS, "PATCH", "/bindings/default", {"enabled": True}),
-    "set_default": Route(Action.MANAGE_BINDINGS, "PUT", "/default-binding", {"binding_key": "default"}),
-    "get_default": Route(Action.READ_BINDINGS, "GET", "/default-binding"),
-    "set_override": Route(Action.MANAGE_BINDINGS, "PUT", "/agents/sam/binding", {"binding_key": "default"}),
-    "get_override": Route(Action.READ_BINDINGS, "GET", "/agents/sam/binding"),
-    "clear_override": Route(Action.MANAGE_BINDINGS, "DELETE", "/agents/sam/binding"),
+    "set_default_binding": Route(Action.MANAGE_BINDINGS, "PUT", "/default-binding", {"binding_key": "default"}),
+    "get_default_binding": Route(Action.READ_BINDINGS, "GET", "/default-binding"),
+    "set_agent_binding": Route(Action.MANAGE_BINDINGS, "PUT", "/agents/sam/binding", {"binding_key": "default"}),
+    "get_agent_binding": Route(Action.READ_BINDINGS, "GET", "/agents/sam/binding"),
+    "clear_agent_binding": Route(Action.MANAGE_BINDINGS, "DELETE", "/agents/sam/binding"),
     "delete_binding": Route(Action.MANAGE_BINDINGS, "DELETE", "/bindings/another"),
-    "capture": Route(Action.CAPTURE, "POST", "/capture", {"source": _NOTE, "payload": {"text": "Cats."}}, True),
+    "capture_event": Route(Action.CAPTURE, "POST", "/capture", {"source": _NOTE, "payload": {"text": "Cats."}}, True),
     "upsert_records": Route(Action.RECORD_UPSERT, "POST", "/records", {"records": [{"text": "Cats."}]}, True),
-    "query": Route(Action.QUERY, "POST", "/query", {"query": "cat"}, True),
-    "explain": Route(Action.EXPLAIN, "POST", "/explain", {"query": "cat"}, True),
-    "profile": Route(Action.PROFILE, "GET", "/profile", None, True),
+    "query_records": Route(Action.QUERY, "POST", "/query", {"query": "cat"}, True),
+    "explain_query": Route(Action.EXPLAIN, "POST", "/explain", {"query": "cat"}, True),
+    "get_profile": Route(Action.PROFILE, "GET", "/profile", None, True),
     "list_records": Route(Action.LIST, "GET", "/records", None, True),
     "get_record": Route(Action.GET, "GET", "/records/mem_1", None, True),
     "correct_record": Route(Action.CORRECT, "POST", "/records/mem_1/correct", {"text": "Dogs."}, True),
@@ -81,7 +81,7 @@ ROUTES: dict[str, Route] = {
     "list_provider_jobs": Route(Action.JOBS, "GET", "/provider-jobs", None, True),
     "retry_provider_job": Route(Action.MANAGE_JOBS, "POST", "/provider-jobs/job_1/retry", {}, True),
     "emit_hook": Route(Action.DELIVER_HOOK, "POST", "/hooks/post_run_capture", _HOOK, True),
-    "hydrate": Route(Action.QUERY, "POST", "/hydrate", {"query": "cat"}, True),
+    "hydrate_run": Route(Action.QUERY, "POST", "/hydrate", {"query": "cat"}, True),
     "list_deliveries": Route(Action.READ_DELIVERIES, "GET", "/deliveries"),
     "get_delivery": Route(Action.READ_DELIVERIES, "GET", "/deliveries/dlv_1"),
     "retry_delivery": Route(Action.MANAGE_DELIVERIES, "POST", "/deliveries/dlv_1/retry"),
@@ -106,7 +106,7 @@ ROUTES: dict[str, Route] = {
     "rotate_credential": Route(Action.CREATE_USER, "POST", "/credentials/agent/new/rotate", {}),
     "revoke_credential": Route(Action.REVOKE_USER, "DELETE", "/credentials/agent/new"),
     "list_credentials": Route(Action.LIST_USERS, "GET", "/credentials"),
-    "clear_default": Route(Action.MANAGE_BINDINGS, "DELETE", "/default-binding"),
+    "clear_default_binding": Route(Action.MANAGE_BINDINGS, "DELETE", "/default-binding"),
 }
 # Without a scope in the request, a caller with its own scope sees its own.
 OF_ITS_OWN = {"list_jobs", "get_job"}
@@ -201,6 +201,7 @@ SCOPED: dict[Action, dict[str, Any]] = {
     Action.DELETE_RESOURCE: {"resource_id": "r_1"},
     Action.JOBS: {},
     Action.STATS: {},
+    Action.EVENTS: {},
 }
 WHOLE: dict[Action, dict[str, Any]] = {
     Action.CREATE_USER: {"user_id": "new"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from opentelemetry.trace import SpanKind
 from holdfast.app import open_engine
 from holdfast.domain.access import OF_THE_CONTROL_PLANE, OF_THE_RUNTIME, Action
 from holdfast.errors import HoldfastError
-from holdfast.gateway.edge.observers import OPERATIONS, JsonFormatter, TracedService
+from holdfast.gateway.edge.observers import OPERATIONS, JsonFormatter, Metrics, TracedService
 from holdfast.library import AsyncMemory
 from holdfast.settings import Settings
 
@@ -201,7 +202,30 @@ def test_each_action_is_a_memory_operation_or_known_to_be_none() -> None:
     none = {
         Action.FORGET_PREVIEW, Action.JOBS, Action.STATS, Action.REBUILD, Action.VERIFY, Action.WORK,
         Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS, Action.LIST_RESOURCES, Action.GET_RESOURCE,
+        Action.EVENTS,
     }  # fmt: skip
     # The runtime is not served over HTTP.
     assert set(OPERATIONS) | none == set(Action) - OF_THE_RUNTIME - OF_THE_CONTROL_PLANE
     assert not set(OPERATIONS) & none
+
+
+def test_a_store_that_does_not_answer_is_shown_as_down(tmp_path: Path) -> None:
+    async def scrape() -> tuple[dict[str, float], dict[str, float]]:
+        metrics = Metrics()
+        engine = await open_engine(str(tmp_path / "memory.db"), Settings(), embedder="fake", work=False)
+        metrics.show_store(engine.store_usage)
+        await metrics.refresh()
+        answering = _store_samples(metrics)
+        await engine.close()
+        await metrics.refresh()
+        return answering, _store_samples(metrics)
+
+    answering, closed = asyncio.run(scrape())
+    assert answering["holdfast_store_up"] == 1
+    assert answering["holdfast_store_bytes"] > 0
+    assert closed == {"holdfast_store_up": 0}
+
+
+def _store_samples(metrics: Metrics) -> dict[str, float]:
+    families = [each for each in metrics.registry.collect() if each.name.startswith("holdfast_store_")]
+    return {sample.name: sample.value for family in families for sample in family.samples}

@@ -172,6 +172,8 @@ def test_fields_that_change_nothing_are_taken(client: EverosClient) -> None:
     client.add("A pear.", defer_extraction=True, async_mode=False, mode="chat")
     more = {"include_profile": True, "enable_llm_rerank": True, "with_tags": ["x"], "top_k": 3}
     assert client.found("pear", **more) == ["A pear."]
+    assert client.search("pear", **more)["ignored"] == ["enable_llm_rerank", "include_profile"]
+    assert "ignored" not in client.search("pear")
     assert client.get(with_readable_episode=True)["total_count"] == 1
 
 

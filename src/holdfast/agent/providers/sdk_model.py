@@ -19,6 +19,7 @@ from holdfast.agent.ports import ModelEvent, ModelMessage, TokenUsage, ToolSpec
 from holdfast.agent.texts import encodable
 from holdfast.domain.secret import Secret
 from holdfast.errors import ModelError, ModelMisconfigured, ModelUnavailable
+from holdfast.installation import install_command
 
 RETRIES = 2
 """Retries of a call that failed before any output, for a transient reason: repeating it is safe."""
@@ -83,7 +84,7 @@ class SdkModel:
             self._sdk: Any = import_module(self.provider)
         except ImportError:
             raise ModelMisconfigured(
-                f"{self.provider} needs its SDK; install it with: pip install 'holdfast[agent]'"
+                f"{self.provider} needs its SDK; install it with: {install_command('agent')}"
             ) from None
         self._model = model
         self._url = base_url

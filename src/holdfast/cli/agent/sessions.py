@@ -15,7 +15,6 @@ from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, Yes, option
-from holdfast.cli.paging import print_each
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.settings import read_settings
@@ -51,7 +50,9 @@ def sessions(context: typer.Context, workspace: Workspace = None, limit: Most = 
     if as_json:
         print_json({"sessions": found})
     else:
-        print_each(map(_line, found), "There are no sessions yet; `holdfast agent chat` starts one.")
+        from holdfast.cli import render
+
+        render.show_lines(map(_line, found), "There are no sessions yet; `holdfast agent chat` starts one.")
 
 
 @app.command()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from os import PathLike
-from typing import Any
+from typing import Annotated, Any
 
 from holdfast.domain.archive_format import ArchivedMemory, ArchivedTurn
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput
+from holdfast.domain.presentable import Presentable
+from holdfast.domain.space_file import LeftOut
 
 NOT_BUILT = "not_built"
 
@@ -28,7 +30,7 @@ class TransferMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotManifest:
+class SnapshotManifest(Presentable):
     """The manifest of a snapshot. The fingerprint covers everything but itself and the time of the export."""
 
     content_fingerprint: str
@@ -39,7 +41,7 @@ class SnapshotManifest:
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryLine:
+class SummaryLine(Presentable):
     """The beginning of one of the last messages."""
 
     role: str
@@ -48,14 +50,14 @@ class SummaryLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionState:
+class ExecutionState(Presentable):
     """The end of the conversation: its last turns, oldest first, as the export view shows them."""
 
     turns: tuple[ArchivedTurn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ContinuitySnapshot:
+class ContinuitySnapshot(Presentable):
     """One conversation and the memories of its owner. Parts that are not built yet are empty, with a reason."""
 
     version: int
@@ -81,13 +83,13 @@ class MemoryExportRequest:
 
     chat_id: str | None = None
     scope: MemoryScope | None = None
-    mode: str = TransferMode.FULL_RESTORE
-    include_private: bool = False
+    mode: Annotated[str, "bootstrap, or full_restore with the last turns."] = TransferMode.FULL_RESTORE
+    include_private: Annotated[bool, "Include private memories, too."] = False
     mode_input: ModeInput = field(default_factory=ModeInput)
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryExportReport:
+class MemoryExportReport(Presentable):
     """The result of an export. `snapshot` is None if not admitted; `document` is the same as canonical JSON."""
 
     accepted: bool
@@ -101,15 +103,15 @@ class MemoryImportRequest:
     """Import `snapshot`: an exported one, or its document as text, bytes or JSON."""
 
     snapshot: ContinuitySnapshot | str | bytes | Mapping[str, Any]
-    target_chat_id: str | None = None
+    target_chat_id: Annotated[str | None, "The chat to import into; by default the one of the snapshot."] = None
     scope: MemoryScope | None = None
-    mode: str = TransferMode.FULL_RESTORE
-    include_private: bool = False
+    mode: Annotated[str, "bootstrap, or full_restore with the last turns."] = TransferMode.FULL_RESTORE
+    include_private: Annotated[bool, "Import the private memories of the snapshot, too."] = False
     mode_input: ModeInput = field(default_factory=ModeInput)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Presentable):
     """Counts of an import. `known` were present already; `forgotten` had been forgotten and were not restored."""
 
     turns: int = 0
@@ -130,7 +132,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryImportReport:
+class MemoryImportReport(Presentable):
     """The result of an import. `taken.withheld` counts private records that were not requested."""
 
     accepted: bool
@@ -155,17 +157,19 @@ class MemorySpaceExportRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceCounts:
+class SpaceCounts(Presentable):
     turns: int = 0
     messages: int = 0
     resources: int = 0
     memories: int = 0
     aliases: int = 0
-    redacted: int = 0  # messages that the view withheld, which are not in the file
+    redacted: int = 0  # messages of the turns in the file whose content it does not hold
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySpaceExportReport:
+class MemorySpaceExportReport(Presentable):
+    """The result of an export. With turns in `left_out`, the file is no backup of the space."""
+
     accepted: bool
     space: str
     include_private: bool
@@ -175,6 +179,7 @@ class MemorySpaceExportReport:
     content: bytes | None
     path: str | None
     lifecycle_report: LifecycleReport
+    left_out: LeftOut = field(default_factory=LeftOut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +192,9 @@ class MemorySpaceImportRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySpaceImportReport:
+class MemorySpaceImportReport(Presentable):
+    """The result of an import. `left_out` was not in the file; None if the file is of version 1, and does not say."""
+
     accepted: bool
     changed: bool
     space: str
@@ -195,3 +202,4 @@ class MemorySpaceImportReport:
     content_fingerprint: str | None
     taken: Taken
     lifecycle_report: LifecycleReport
+    left_out: LeftOut | None = None

@@ -9,22 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
-from holdfast.domain.capabilities import Catalogue
+from holdfast.domain.agent_skills import (
+    NO_DIRECTORIES,
+    NO_SKILL_DIRECTORY,
+    AgentSkillDirectoryReport,
+    AgentSkillHit,
+    ProjectedAgentSkill,
+)
+from holdfast.domain.capabilities import MemoryCapabilityCatalog
 from holdfast.domain.events import Event
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.ids import MemoryId, MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput
 from holdfast.domain.memory import Plane, Trust
+from holdfast.domain.presentable import Presentable
+from holdfast.domain.profile_usage import BudgetUsage
 from holdfast.domain.profiles import Pressure
 from holdfast.domain.projection_block import OmissionReason, PrivateGate, RecentMessage, SectionAudit, SourceAudit
-from holdfast.domain.redaction import ReplayAudit
+from holdfast.domain.redaction import TranscriptReplayAudit
 from holdfast.domain.results import HitKind
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import ConversationKey, TranscriptState
 
 # Reasons why a list that is not built yet is empty.
-NO_SKILL_DIRECTORY = "no_agent_skill_directory"
 NO_TOOL_REGISTRY = "no_agent_tool_registry"
 NO_TOOL_EXPERIENCE = "no_governed_tool_experience"
 NO_GRAPH = "no_memory_graph"
@@ -51,15 +60,20 @@ class MemoryRecallRequest:
     """
 
     query: str
-    limit: int = 8
+    limit: Annotated[int, "At most so many records."] = 8
     tool_registry_refs: tuple[ToolRegistryRef, ...] = ()
     scope: MemoryScope | None = None
-    min_score: float | None = None
+    min_score: Annotated[float | None, "The floor below which a record does not bear on the query; 0 shows all."] = None
 
 
 @dataclass(frozen=True, slots=True)
-class RecalledRecord:
-    """A memory, or a message of the current conversation. Its evidence is given by id, never quoted."""
+class RecalledRecord(Presentable):
+    """A memory, or a message of the current conversation. Its evidence is given by id, never quoted.
+
+    A runtime skill has a name, and its text is a summary: `get_runtime_skill` shows the procedure.
+    """
+
+    _summary = ("score", "text", "sender", "trust", "id")
 
     id: str
     kind: HitKind
@@ -74,10 +88,11 @@ class RecalledRecord:
     source: str | None
     evidence_ids: tuple[MessageId, ...] = ()
     cut: bool = False
+    skill_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class WorkingRecall:
+class WorkingRecall(Presentable):
     """The hits, the number of candidates, and omissions by reason. `by_words_only` if the embedder did not respond."""
 
     hits: tuple[RecalledRecord, ...]
@@ -89,25 +104,29 @@ class WorkingRecall:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolExperienceStatus:
+class ToolExperienceStatus(Presentable):
     available: bool = False
     reason: str = NO_TOOL_EXPERIENCE
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryRecallReport:
-    """The result of a recall. `procedural_hits` are of the procedural plane; all other hits are in `working`."""
+class MemoryRecallReport(Presentable):
+    """The result of a recall. `procedural_hits` are runtime skills as summaries; all other hits are in `working`.
+
+    Without any of them, `reason` says why.
+    """
 
     query: str
     procedural_hits: tuple[RecalledRecord, ...]
     working: WorkingRecall
     lifecycle_report: LifecycleReport
-    agent_skill_hits: tuple[()] = ()
-    agent_skill_reason: str = NO_SKILL_DIRECTORY
+    agent_skill_hits: tuple[AgentSkillHit, ...] = ()
+    agent_skill_reason: str | None = NO_SKILL_DIRECTORY
     agent_tool_hints: tuple[()] = ()
     tool_experience_status: ToolExperienceStatus = ToolExperienceStatus()
     graph_hits: tuple[()] = ()
     graph_reason: str = NO_GRAPH
+    reason: str | None = None
 
 
 # --- projection -------------------------------------------------------------------------------------------------------
@@ -122,19 +141,19 @@ class MemoryProjectionRequest:
     """
 
     user_query: str
-    system_max_len: int = 4_096
-    recent_messages_limit: int = 8
-    pressure: Pressure = Pressure.NORMAL
+    system_max_len: Annotated[int, "The most characters of the block."] = 4_096
+    recent_messages_limit: Annotated[int, "At most so many of the last messages."] = 8
+    pressure: Annotated[Pressure, "The pressure on the host, which makes the block shorter."] = Pressure.NORMAL
     mode_input: ModeInput = field(default_factory=ModeInput)
     tool_registry_refs: tuple[ToolRegistryRef, ...] = ()
     scope: MemoryScope | None = None
-    include_private: bool = False
-    provider_max_chars: int | None = None
-    min_score: float | None = None
+    include_private: Annotated[bool, "Ask for memories of private planes, too; the private gate decides."] = False
+    provider_max_chars: Annotated[int | None, "The most characters that the model takes."] = None
+    min_score: Annotated[float | None, "The floor below which a record does not bear on the query; 0 shows all."] = None
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionContext:
+class ProjectionContext(Presentable):
     """The content of the block in its order, each text as shown there.
 
     `transcript` counts the messages of the conversation's last turns, and those that a model may not see.
@@ -142,11 +161,12 @@ class ProjectionContext:
 
     records: tuple[RecalledRecord, ...]
     recent_messages: tuple[RecentMessage, ...]
-    transcript: ReplayAudit
+    transcript: TranscriptReplayAudit
+    agent_skills: tuple[AgentSkillHit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class SourceAuthority:
+class SourceAuthority(Presentable):
     """The sources of the block: messages by authority, memories by trust."""
 
     authorities: Mapping[str, int]
@@ -154,7 +174,7 @@ class SourceAuthority:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionAudit:
+class ProjectionAudit(Presentable):
     """The audit of a block. It holds ids, names and counts, never message text.
 
     The budgets are the effective ones after profile, request, provider and pressure. `truncated` if a larger budget
@@ -182,14 +202,14 @@ class ProjectionAudit:
     cut_ids: tuple[str, ...]
     omitted: Mapping[OmissionReason, int]
     recent_messages_limit: int
-    agent_skills: tuple[()] = ()
-    agent_skills_reason: str = NO_SKILL_DIRECTORY
+    agent_skills: tuple[ProjectedAgentSkill, ...] = ()
+    agent_skills_reason: str | None = NO_SKILL_DIRECTORY
     agent_tools: tuple[()] = ()
     agent_tools_reason: str = NO_TOOL_EXPERIENCE
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionFaithfulness:
+class ProjectionFaithfulness(Presentable):
     """The check that each line of the block is a found record, whole or marked as cut."""
 
     lines: int
@@ -199,7 +219,7 @@ class ProjectionFaithfulness:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateDisclosureIntegrity:
+class PrivateDisclosureIntegrity(Presentable):
     """The number of memories of guarded planes in the block, and whether the gate was open for them."""
 
     private_records: int
@@ -207,7 +227,10 @@ class PrivateDisclosureIntegrity:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryProjectionReport:
+class MemoryProjectionReport(Presentable):
+    """The block and its audit. If the block is empty, `reason` says why."""
+
+    _summary = ("system_memory_block", "reason")
     system_memory_block: str
     context: ProjectionContext
     audit: ProjectionAudit
@@ -222,6 +245,7 @@ class MemoryProjectionReport:
     work_integrity_reason: str = NOT_PROJECTED
     subject_projection: tuple[()] = ()
     subject_projection_reason: str = NOT_PROJECTED
+    reason: str | None = None
 
 
 # --- inspection -------------------------------------------------------------------------------------------------------
@@ -232,23 +256,27 @@ class MemoryInspectionRequest:
     """A request to inspect memory. With a query, the report includes the recall and the projection for it."""
 
     query: str | None = None
-    system_max_len: int = 4_096
-    pressure: Pressure = Pressure.NORMAL
+    system_max_len: Annotated[int, "The most characters of the projection."] = 4_096
+    pressure: Annotated[Pressure, "The pressure on the host, which makes the projection shorter."] = Pressure.NORMAL
     mode_input: ModeInput = field(default_factory=ModeInput)
     scope: MemoryScope | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class WorkingInspection:
-    """The recall and projection of the query; both None without a query."""
+class WorkingInspection(Presentable):
+    """The recall and projection of the query; both None without a query. If nothing is projected, `reason` says why."""
 
     recall: WorkingRecall | None
     projection: ProjectionAudit | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class HygieneReport:
-    """Counts of records and pending work. `turns` are of the current conversation, `turns_counted` of them by state."""
+class HygieneReport(Presentable):
+    """Counts of records and pending work. `turns` are of the current conversation, `turns_counted` of them by state.
+
+    `usage` compares what runtimes wrote with the budgets; nothing more is written while one is exceeded.
+    """
 
     messages: int
     memories: int
@@ -259,10 +287,11 @@ class HygieneReport:
     turns: int
     turns_by_state: Mapping[TranscriptState, int]
     turns_counted: int
+    usage: BudgetUsage
 
 
 @dataclass(frozen=True, slots=True)
-class DeferredMemory:
+class DeferredMemory(Presentable):
     """A quarantined memory: stored, but not recalled until a higher authority confirms it."""
 
     id: MemoryId
@@ -274,7 +303,7 @@ class DeferredMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class DeferredGovernance:
+class DeferredGovernance(Presentable):
     """Quarantined memories, newest first; `more` if there are others."""
 
     memories: tuple[DeferredMemory, ...]
@@ -282,27 +311,27 @@ class DeferredGovernance:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryReport:
-    """Directories or tools that a host has registered. Always empty yet."""
+class DirectoryReport(Presentable):
+    """The tools that a host has registered. Always empty yet."""
 
     entries: tuple[()]
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorActionReport:
+class OperatorActionReport(Presentable):
     """The last operator and lifecycle events, newest first."""
 
     events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryInspectionReport:
+class MemoryInspectionReport(Presentable):
     working: WorkingInspection
     hygiene: HygieneReport
     deferred_governance: DeferredGovernance
-    capabilities: Catalogue
+    capabilities: MemoryCapabilityCatalog
     operator_action_report: OperatorActionReport
     lifecycle_report: LifecycleReport
-    agent_skill_directory: DirectoryReport = DirectoryReport((), NO_SKILL_DIRECTORY)
+    agent_skill_directory: AgentSkillDirectoryReport = NO_DIRECTORIES
     agent_tool_registry: DirectoryReport = DirectoryReport((), NO_TOOL_REGISTRY)

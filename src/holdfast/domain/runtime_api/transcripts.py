@@ -6,16 +6,18 @@ views, transitions and the like may be given as enum members or as texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
+from holdfast.domain.checks import Metadata
 from holdfast.domain.derived_refs import DerivedMemoryRef, RepairIssue
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, TurnId
 from holdfast.domain.lifecycle import Disposition, LifecycleReport, ModeInput
-from holdfast.domain.redaction import RedactedSlice, RedactionItem
+from holdfast.domain.presentable import Presentable
+from holdfast.domain.redaction import RedactedTranscriptSlice, TranscriptRedactionReportItem
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     ConversationKey,
@@ -43,7 +45,7 @@ class TurnMessage:
     sender: str | None = None
     authority: str | None = None
     said_at: datetime | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class MemoryTranscriptCommitRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTranscriptCommitReport:
+class MemoryTranscriptCommitReport(Presentable):
     """The result of one commit. The counts are of turns ever committed to the conversation, forgotten ones included.
 
     `turn_id` is the id to refer to the turn by. If nothing was committed, `skipped_reason` has the reason, and turn and
@@ -110,11 +112,14 @@ class TurnSource:
 
 @dataclass(frozen=True, slots=True)
 class CanonicalTurnDelta:
-    """A finished turn as a host delivers it: its input, which may begin with the history, and its outcome."""
+    """A finished turn as a host delivers it: its input, which may begin with the history, and its outcome.
+
+    A text among the messages is a message of the user.
+    """
 
     turn_id: str
     delivery_status: str
-    input_messages: tuple[TurnMessage, ...]
+    input_messages: tuple[TurnMessage | str, ...]
     assistant_message: TurnMessage | str | None = None
     conversation: MemoryScope | None = None
     subject: str | None = None
@@ -127,7 +132,7 @@ class CanonicalTurnDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionCommit:
+class SessionCommit(Presentable):
     """The transcript's commit in the place of a session's: there are no sessions beside the transcript."""
 
     committed: bool
@@ -136,7 +141,7 @@ class SessionCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnMaintenance:
+class TurnMaintenance(Presentable):
     """The maintenance of a turn: the job that learns from it, or the reason why none does, and when to retry."""
 
     disposition: Disposition
@@ -146,13 +151,13 @@ class TurnMaintenance:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateGardenSelfWork:
+class PrivateGardenSelfWork(Presentable):
     performed: bool = False
     reason: str = "no_private_garden_work_is_built"
 
 
 @dataclass(frozen=True, slots=True)
-class TurnGovernance:
+class TurnGovernance(Presentable):
     """Always empty: a commit judges no candidates. Maintenance of the turn proposes and judges them."""
 
     candidate_ids: tuple[str, ...] = ()
@@ -161,7 +166,7 @@ class TurnGovernance:
 
 
 @dataclass(frozen=True, slots=True)
-class FinalizeReport:
+class FinalizeReport(Presentable):
     session_commit: SessionCommit
     transcript_commit: MemoryTranscriptCommitReport
     maintenance: TurnMaintenance
@@ -184,12 +189,12 @@ class MemoryTranscriptReplayRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTranscriptReplayReport:
+class MemoryTranscriptReplayReport(Presentable):
     """`profile_budget_applied` if the profile made the page, or a list in it, shorter than requested."""
 
     key: ConversationKey
     view: View
-    slice: RedactedSlice
+    slice: RedactedTranscriptSlice
     next_cursor: str | None
     has_more: bool
     profile_budget_applied: bool
@@ -217,12 +222,12 @@ class MemoryReplayRequest:
     """Request the ledger of a chat's last turns; without a chat, of the conversation that was committed last."""
 
     chat_id: str | None = None
-    limit: int = DEFAULT_LEDGER
+    limit: Annotated[int, "At most so many turns."] = DEFAULT_LEDGER
     channel: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(Presentable):
     """A turn without its text."""
 
     sequence: int
@@ -234,7 +239,7 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryReplayReport:
+class MemoryReplayReport(Presentable):
     """The last turns, oldest first, and the total number. `inspection_only`: nothing is executed again."""
 
     key: ConversationKey
@@ -259,7 +264,7 @@ class MemoryTranscriptLifecycleRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class AffectedHostRef:
+class AffectedHostRef(Presentable):
     """A host reference of an affected turn, by its index, as far as the caller may see it."""
 
     turn_id: TurnId
@@ -268,7 +273,7 @@ class AffectedHostRef:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTranscriptLifecycleReport:
+class MemoryTranscriptLifecycleReport(Presentable):
     """The effects of a transition. Counts and turn ids are complete; other lists are limited by the profile's budget.
 
     Affected are turns whose state changed; in a review, which changes nothing, those that were examined. Turns for
@@ -286,7 +291,7 @@ class MemoryTranscriptLifecycleReport:
     affected_message_ids: tuple[MessageId, ...]
     affected_host_refs: tuple[AffectedHostRef, ...]
     redacted_host_refs: int
-    host_ref_redactions: tuple[RedactionItem, ...]
+    host_ref_redactions: tuple[TranscriptRedactionReportItem, ...]
     derived_memory_refs: tuple[DerivedMemoryRef, ...]
     profile_budget_applied: bool
     reason: str
@@ -302,8 +307,11 @@ class MemoryTranscriptRepairRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTranscriptRepairReport:
-    """Issues between turns and the memories that derive from them. `fail_closed`: with any issue, trust none of it."""
+class MemoryTranscriptRepairReport(Presentable):
+    """Issues between turns and the memories that derive from them.
+
+    `fail_closed` if there is any: what rests on the broken ones is not recalled.
+    """
 
     key: ConversationKey
     checked_turns: int

@@ -9,16 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
 from holdfast.domain.candidates import CandidatePrivacy, Reason, Verdict
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MemoryId, MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput, Trigger
 from holdfast.domain.memory import Plane, Status, Trust
+from holdfast.domain.presentable import Presentable
 from holdfast.domain.profiles import Pressure
+from holdfast.domain.runtime_api.skills import (
+    NO_EVOLUTION,
+    ProceduralEvolution,
+    ProceduralWrites,
+    RuntimeSkillWrite,
+    SkillReuse,
+)
+from holdfast.domain.runtime_skills import SkillSource
 from holdfast.domain.transcript_turns import Authority
 
-NO_SKILLS = "runtime_skills_not_built"
+NO_SKILLS = "no_procedural_writes"
 NO_TOOL_EXPERIENCE = "no_governed_tool_experience"
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -73,11 +83,12 @@ class LongTermExtraction:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWriteRequest:
-    """Built by `candidates` or `long_term_extraction`. `scope` is the conversation of the turn ids."""
+    """Built by `candidates`, `long_term_extraction` or `procedural`. `scope` is the conversation of the turn ids."""
 
     given: Sequence[MemoryWriteCandidate] = ()
     extraction: LongTermExtraction | None = None
     scope: MemoryScope | None = None
+    skills: ProceduralWrites | None = None
 
     @classmethod
     def candidates(cls, *given: MemoryWriteCandidate, scope: MemoryScope | None = None) -> MemoryWriteRequest:
@@ -89,9 +100,15 @@ class MemoryWriteRequest:
     ) -> MemoryWriteRequest:
         return cls(extraction=extraction, scope=scope)
 
+    @classmethod
+    def procedural(
+        cls, *writes: RuntimeSkillWrite, source: SkillSource | str = SkillSource.MANUAL
+    ) -> MemoryWriteRequest:
+        return cls(skills=ProceduralWrites(writes, source))
+
 
 @dataclass(frozen=True, slots=True)
-class CandidateVerdict:
+class CandidateVerdict(Presentable):
     """The decision on one candidate. `memory_id` is the memory that holds it, new or existing."""
 
     candidate_id: str
@@ -108,7 +125,7 @@ class CandidateVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class SemanticGovernance:
+class SemanticGovernance(Presentable):
     """One verdict per candidate, in the order of the request."""
 
     verdicts: tuple[CandidateVerdict, ...] = ()
@@ -130,7 +147,7 @@ class SemanticGovernance:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryWriteReport:
+class MemoryWriteReport(Presentable):
     """The result of a write. `accepted` if one candidate was; `reason` is the one that all share, else `mixed`."""
 
     accepted: bool
@@ -139,7 +156,7 @@ class MemoryWriteReport:
     reason: str
     lifecycle_report: LifecycleReport
     semantic_governance: SemanticGovernance
-    procedural_evolution: tuple[str, ...] = ()
+    procedural_evolution: ProceduralEvolution = NO_EVOLUTION
     procedural_evolution_reason: str = NO_SKILLS
     procedural_promotions: tuple[str, ...] = ()
     procedural_promotions_reason: str = NO_SKILLS
@@ -153,6 +170,9 @@ class MemoryWriteReport:
 @dataclass(frozen=True, slots=True)
 class MemoryMaintainRequest:
     """Learn from a committed turn of the given conversation, else of the one committed last.
+
+    `runtime_skill_selected_ids` are the skills that the turn used, by name or id; `reuse_outcome` is how it went:
+    neutral, succeeded or mismatch. That is counted without a model, too, and once for each turn.
 
     `user_content` and `reply_content` select its last messages by text; nothing is learned from text that is not in the
     transcript. Without them it is the last turn.
@@ -173,7 +193,7 @@ class MemoryMaintainRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelUsage:
+class ModelUsage(Presentable):
     """Usage of a model; zero where the model reports none."""
 
     model: str
@@ -183,7 +203,7 @@ class ModelUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryMaintainReport:
+class MemoryMaintainReport(Presentable):
     """The result of maintenance. `job_id` is the queued job. If it did not end in time, it runs in the background."""
 
     accepted: bool
@@ -195,10 +215,11 @@ class MemoryMaintainReport:
     usage: ModelUsage | None = None
     job_id: JobId | None = None
     dropped: int = 0
-    procedural_evolution: tuple[str, ...] = ()
+    procedural_evolution: ProceduralEvolution = NO_EVOLUTION
     procedural_evolution_reason: str = NO_SKILLS
     procedural_promotions: tuple[str, ...] = ()
     procedural_promotions_reason: str = NO_SKILLS
+    runtime_skill_reuse: tuple[SkillReuse, ...] = ()
     agent_tool_experience: tuple[str, ...] = ()
     agent_tool_experience_reason: str = NO_TOOL_EXPERIENCE
 
@@ -213,7 +234,7 @@ class MemoryRecoverRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryRecoverReport:
+class MemoryRecoverReport(Presentable):
     """Background jobs of this space by kind: finished now, failed finally, and still waiting.
 
     `waiting_for_model` jobs need a model that this process does not have.
@@ -230,10 +251,10 @@ class MemoryRecoverReport:
 
 @dataclass(frozen=True, slots=True)
 class MemoryCloseRequest:
-    reason: str = "host_closed"
+    reason: Annotated[str, "The reason; it goes to the event log, so quote no content."] = "host_closed"
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryCloseReport:
+class MemoryCloseReport(Presentable):
     reason: str
     lifecycle_report: LifecycleReport

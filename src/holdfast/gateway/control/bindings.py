@@ -45,7 +45,7 @@ def _add_list_route(routes: APIRouter, auth: Authenticator) -> None:
 
 def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
     @routes.get("/default-binding", **route_options(_TARGET, 404))
-    async def get_default(request: Request, company_id: CompanyId) -> Response:
+    async def get_default_binding(request: Request, company_id: CompanyId) -> Response:
         """Get the default binding, which serves callers without their own binding."""
         plane = await plane_of(auth, request, company_id)
         for each in await plane.targets():
@@ -54,7 +54,7 @@ def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
         raise NotFound("this company has no default binding; set one with PUT, or name a binding in each call")
 
     @routes.put("/default-binding", **route_options(_TARGET, 404))
-    async def set_default(
+    async def set_default_binding(
         request: Request, company_id: CompanyId, body: TargetRequest, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Set the default binding, which serves callers without their own binding."""
@@ -62,7 +62,9 @@ def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
         return JSONResponse(to_json(await plane.set_default(body.binding_key, idempotency_key=idempotency_key)))
 
     @routes.delete("/default-binding", status_code=204, **route_options(None))
-    async def clear_default(request: Request, company_id: CompanyId, idempotency_key: IdempotencyKey = None) -> None:
+    async def clear_default_binding(
+        request: Request, company_id: CompanyId, idempotency_key: IdempotencyKey = None
+    ) -> None:
         """Remove the default binding. Callers without their own binding then have none."""
         plane = await plane_of(auth, request, company_id)
         await plane.clear_default(idempotency_key=idempotency_key)
@@ -73,7 +75,7 @@ def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
         "/agents/{agent_id}/binding",
         **route_options(_TARGET, 404),
     )
-    async def get_override(request: Request, company_id: CompanyId, agent_id: AgentId) -> Response:
+    async def get_agent_binding(request: Request, company_id: CompanyId, agent_id: AgentId) -> Response:
         """Get the agent's own binding, if any. `resolve` returns the binding that serves the agent."""
         plane = await plane_of(auth, request, company_id)
         for each in await plane.targets():
@@ -85,7 +87,7 @@ def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
         "/agents/{agent_id}/binding",
         **route_options(_TARGET, 404),
     )
-    async def set_override(
+    async def set_agent_binding(
         request: Request,
         company_id: CompanyId,
         agent_id: AgentId,
@@ -99,7 +101,7 @@ def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
         )
 
     @routes.delete("/agents/{agent_id}/binding", status_code=204, **route_options(None))
-    async def clear_override(
+    async def clear_agent_binding(
         request: Request, company_id: CompanyId, agent_id: AgentId, idempotency_key: IdempotencyKey = None
     ) -> None:
         """Remove the agent's binding. The company's default serves it again."""

@@ -27,7 +27,7 @@ _SUBJECTS = {"subjects": (Subjects | None, None)}
 ROUTES: Mapping[str, tuple[VerbRoute, ...]] = {
     "bindings": (
         VerbRoute("GET", "/providers", "providers", many="providers"),
-        VerbRoute("GET", "/resolve", "resolve", (404,), name="resolve", names={"binding_key": "binding_key"}),
+        VerbRoute("GET", "/resolve", "resolve", (404,), name="resolve_binding", names={"binding_key": "binding_key"}),
         VerbRoute("GET", "/activity", "activity"),
         VerbRoute("GET", "/bindings/{key}", "binding", (404,)),
         VerbRoute("GET", "/targets", "targets", many="targets"),
@@ -36,11 +36,11 @@ ROUTES: Mapping[str, tuple[VerbRoute, ...]] = {
         VerbRoute("DELETE", "/bindings/{key}", "delete_binding", (404, 409), 204),
     ),
     "records": (
-        VerbRoute("POST", "/capture", "capture", _SERVED),
+        VerbRoute("POST", "/capture", "capture", _SERVED, name="capture_event"),
         VerbRoute("POST", "/records", "upsert", _SERVED),
-        VerbRoute("POST", "/query", "query", _SERVED),
-        VerbRoute("POST", "/explain", "explain", _SERVED, name="explain"),
-        VerbRoute("GET", "/profile", "profile", _SERVED, name="profile"),
+        VerbRoute("POST", "/query", "query", _SERVED, name="query_records"),
+        VerbRoute("POST", "/explain", "explain", _SERVED, name="explain_query"),
+        VerbRoute("GET", "/profile", "profile", _SERVED, name="get_profile"),
         VerbRoute("GET", "/records", "list", _SERVED),
         VerbRoute("GET", "/records/{record_id:path}", "get", _SERVED),
         VerbRoute("POST", "/records/{record_id:path}/correct", "correct", _SERVED),
@@ -61,7 +61,7 @@ ROUTES: Mapping[str, tuple[VerbRoute, ...]] = {
     ),
     "hooks": (
         VerbRoute("POST", "/hooks/{kind}", "emit", (404, 409)),
-        VerbRoute("POST", "/hydrate", "hydrate", (404,)),
+        VerbRoute("POST", "/hydrate", "hydrate", (404,), name="hydrate_run"),
         VerbRoute("GET", "/deliveries", "deliveries"),
         VerbRoute("GET", "/deliveries/{delivery_id}", "delivery", (404,)),
         VerbRoute("POST", "/deliveries/{delivery_id}/retry", "retry_delivery", (404, 409)),

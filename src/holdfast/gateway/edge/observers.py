@@ -15,10 +15,11 @@ and that cannot be changed.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -33,8 +34,9 @@ from holdfast.domain.access import Action, Actor
 from holdfast.domain.costs import CostEvent
 from holdfast.domain.jobs import Job, JobKind
 from holdfast.domain.operations import QUESTIONS, TYPE_OF, Operation, Outcome, counts_in_metrics, is_recall
+from holdfast.domain.results import StoreUsage
 from holdfast.domain.search import ViewCacheUsage
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, StoreError
 from holdfast.gateway.edge.exchange import UNMATCHED, Exchange
 from holdfast.ports import Service, Verb
 
@@ -44,6 +46,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 GONE = 499  # the client disconnected before the response
 MOST_LABEL_SETS = 1_000  # per metric
+STORE_SECONDS = 5.0  # Prometheus waits ten seconds for all metrics
 OTHER = "other"
 NO_BINDING = "none"
 
@@ -77,7 +80,11 @@ class Metrics:
             ("reason",),
             registry=self.registry,
         )
+        self._limit = Gauge(
+            "holdfast_http_requests_limit", "The most requests at once: HOLDFAST_MAX_REQUESTS.", registry=self.registry
+        )
         self.memory = MemoryCounters(self.registry)
+        self._store: StoreMetrics | None = None
         ProcessCollector(registry=self.registry)
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
@@ -100,6 +107,18 @@ class Metrics:
 
     def count_rejection(self, reason: str) -> None:
         self._rejected.labels(reason).inc()
+
+    def show_limit(self, max_requests: int) -> None:
+        self._limit.set(max_requests)
+
+    def show_store(self, read: Callable[[], Awaitable[StoreUsage]]) -> None:
+        """Show the store's size and jobs too. `refresh` reads them."""
+        self._store = StoreMetrics(read)
+        self.registry.register(self._store)
+
+    async def refresh(self) -> None:
+        if self._store is not None:
+            await self._store.refresh()
 
     def render(self) -> bytes:
         """All metrics in Prometheus's text format (`media_type`)."""
@@ -213,6 +232,42 @@ class ViewCacheMetrics:
         yield lookups
         yield CounterMetricFamily(
             "holdfast_view_cache_evictions", "Partitions evicted because the cache was full.", usage.evictions
+        )
+
+
+class StoreMetrics:
+    """A collector of what the last `refresh` read of the store. A store that does not answer in time is down."""
+
+    def __init__(self, read: Callable[[], Awaitable[StoreUsage]]) -> None:
+        self._read = read
+        self._usage: StoreUsage | None = None
+
+    async def refresh(self) -> None:
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                self._usage = await self._read()
+        except (StoreError, TimeoutError):
+            self._usage = None
+
+    def collect(self) -> Iterator[Metric]:
+        usage = self._usage
+        yield GaugeMetricFamily("holdfast_store_up", "1 if the store answers, else 0.", int(usage is not None))
+        if usage is None:
+            return
+        yield GaugeMetricFamily("holdfast_store_bytes", "Size of the store.", usage.bytes)
+        jobs = GaugeMetricFamily(
+            "holdfast_store_jobs",
+            "Background jobs of the store: queued, running, or failed and not retried.",
+            labels=["state"],
+        )
+        jobs.add_metric(["queued"], usage.queued_jobs)
+        jobs.add_metric(["running"], usage.running_jobs)
+        jobs.add_metric(["failed"], usage.failed_jobs)
+        yield jobs
+        yield GaugeMetricFamily(
+            "holdfast_store_jobs_overdue_seconds",
+            "Seconds since the oldest queued job became due.",
+            usage.overdue_seconds,
         )
 
 

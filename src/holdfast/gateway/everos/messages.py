@@ -97,25 +97,26 @@ def _answer_id(message: MessageItem, text: str) -> str | None:
 
 def to_unprocessed_message(message: Message, session_id: str) -> UnprocessedMessage:
     """Convert a message that no flush has sealed yet back to its original form."""
-    metadata = message.metadata
-    size = metadata.get(_SAID)
+    # Other callers may have used the same names for anything.
+    noted = {name: value for name, value in message.metadata.items() if isinstance(value, str)}
+    size = noted.get(_SAID)
     return UnprocessedMessage(
         id=message.id,
         app_id=message.scope.app or "",
         project_id=message.scope.project or "",
         session_id=session_id,
         sender_id=message.sender or "",
-        sender_name=metadata.get(_NAME),
+        sender_name=noted.get(_NAME),
         role=message.role,
         content=message.text if size is None or not size.isdecimal() else message.text[: int(size)],
         timestamp=format_time(message.said_at),
-        tool_calls=_calls(metadata.get(_CALLS)),
-        tool_call_id=metadata.get(_ANSWERS),
+        tool_calls=_calls(noted.get(_CALLS)),
+        tool_call_id=noted.get(_ANSWERS),
     )
 
 
 def _calls(stored: str | None) -> list[dict[str, Any]] | None:
-    """Parse stored tool calls. Other callers may have used the same metadata name for anything."""
+    """Parse stored tool calls, or return None for anything else."""
     try:
         calls = json.loads(stored or "null")
     except (ValueError, RecursionError):

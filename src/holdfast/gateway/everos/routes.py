@@ -38,11 +38,13 @@ from holdfast.gateway.everos.schemas import (
 )
 from holdfast.gateway.headers import IdempotencyKey
 from holdfast.gateway.problem_responses import refusals
-from holdfast.gateway.schemas import MAX_TOP_K, RESOURCE
+from holdfast.gateway.schemas import MAX_TOP_K, RESOURCE, ignored_fields
 from holdfast.runtime.browse import MAX_OFFSET
 from holdfast.runtime.search import to_hit
 
 T = TypeVar("T")
+# The name of a route, its function, and the statuses of its own refusals.
+Handler = tuple[str, Callable[..., Awaitable[Any]], tuple[int, ...]]
 
 PREFIXES = ("/api/v2/memory", "/api/v1/memory")
 # Limit for a session that is never flushed.
@@ -54,19 +56,19 @@ def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(tags=["EverOS"])
     for prefix in PREFIXES:
         version = prefix.split("/")[2]
-        for name, handler, statuses in _handlers(auth):
+        for name, handler, statuses in (*_write_handlers(auth), *_read_handlers(auth)):
             routes.add_api_route(
                 f"{prefix}/{name}",
                 handler,
                 methods=["POST"],
-                operation_id=f"everos_{version}_{name}",
+                name=f"everos_{name}" if version == "v2" else f"everos_{version}_{name}",
                 responses=refusals(400, 401, *statuses, 422),
                 **allow(AccessRule.USER),
             )
     return routes
 
 
-def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[Any]], tuple[int, ...]]]:
+def _write_handlers(auth: Authenticator) -> list[Handler]:
     async def add(request: Request, body: AddInput, idempotency_key: IdempotencyKey = None) -> Envelope[AddData]:
         """Add messages to a session. They are durable and searchable when this call returns."""
         caller = await auth.user(request)
@@ -78,7 +80,9 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
             source=session if session.startswith(RESOURCE) else None,
             **caller.where(body.app_id, body.project_id, session),
         )
-        return _to_envelope(request, AddData(message_count=len(body.messages), status="accumulated"))
+        return _to_envelope(
+            request, AddData(message_count=len(body.messages), status="accumulated", ignored=ignored_fields(body))
+        )
 
     async def flush(request: Request, body: FlushInput, idempotency_key: IdempotencyKey = None) -> Envelope[FlushData]:
         """Seal the messages added since the last flush, and extract facts from them."""
@@ -87,13 +91,18 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
         found = await caller.memory.flush(idempotency_key=idempotency_key, **where)
         return _to_envelope(request, FlushData(status="extracted" if found.messages else "no_extraction"))
 
+    return [("add", add, (403, 409, 415)), ("flush", flush, ())]
+
+
+def _read_handlers(auth: Authenticator) -> list[Handler]:
     async def search(request: Request, body: SearchInput) -> Envelope[SearchData]:
         """Search messages and memories; best matches first. Each is returned as an episode."""
         caller = await _owner(auth, request, body)
         condition = condition_from(body.filters or {}, caller.user_id, everos=True)
         waiting = await _unprocessed_messages(caller, body, body.filters or {})
+        ignored = ignored_fields(body)
         if body.user_id is None:
-            return _to_envelope(request, SearchData(unprocessed_messages=waiting))
+            return _to_envelope(request, SearchData(unprocessed_messages=waiting, ignored=ignored))
         hits = await caller.memory.search(
             body.query,
             top_k=MAX_TOP_K if body.top_k == AS_MANY_AS_ALLOWED else body.top_k,
@@ -105,7 +114,7 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
         )
         sessions = SessionNames(body.filters)
         episodes = [presenters.found_episode(each, sessions) for each in hits]
-        return _to_envelope(request, SearchData(episodes=episodes, unprocessed_messages=waiting))
+        return _to_envelope(request, SearchData(episodes=episodes, unprocessed_messages=waiting, ignored=ignored))
 
     async def get(request: Request, body: GetInput) -> Envelope[GetData]:
         """List messages and memories as episodes, in pages, with the total count."""
@@ -125,7 +134,7 @@ def _handlers(auth: Authenticator) -> list[tuple[str, Callable[..., Awaitable[An
         episodes = [presenters.episode(to_hit(each, 0.0), sessions) for each in found.items]
         return _to_envelope(request, GetData(episodes=episodes, total_count=found.total, count=len(episodes)))
 
-    return [("add", add, (403, 409, 415)), ("flush", flush, ()), ("search", search, (403,)), ("get", get, (403,))]
+    return [("search", search, (403,)), ("get", get, (403,))]
 
 
 async def _owner(auth: Authenticator, request: Request, body: OwnedRequest) -> Caller:

@@ -17,7 +17,7 @@ from holdfast.domain.resources import MAX_CONTENT_BYTES
 from holdfast.domain.scope import MAX_PART_CHARS, check_part
 from holdfast.domain.times import from_micros
 from holdfast.errors import InvalidScope
-from holdfast.gateway.schemas import CHAT, MAX_PAGE, MAX_TOP_K
+from holdfast.gateway.schemas import CHAT, MAX_PAGE, MAX_TOP_K, Ignored, NoEffect
 from holdfast.runtime.add import MAX_SERVED_MESSAGES
 
 T = TypeVar("T")
@@ -180,7 +180,7 @@ class MessageItem(EverosRequest):
 class AddInput(EverosScopedRequest):
     session_id: SessionId
     messages: Annotated[list[MessageItem], Field(min_length=1, max_length=MAX_SERVED_MESSAGES, fail_fast=True)]
-    defer_extraction: bool = Field(default=False, description="Has no effect; extraction always waits for a flush.")
+    defer_extraction: NoEffect
 
 
 class FlushInput(EverosScopedRequest):
@@ -201,7 +201,9 @@ class OwnedRequest(EverosScopedRequest):
 
 
 class SearchInput(OwnedRequest):
-    """`include_profile` and `enable_llm_rerank` are accepted for compatibility and have no effect."""
+    """A search in the memory of one owner."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "ana", "query": "Where does Ana live?"}]})
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
     method: Method = "hybrid"
@@ -210,8 +212,8 @@ class SearchInput(OwnedRequest):
     )
     radius: Share | None = None
     min_score: Share | None = None
-    include_profile: bool = False
-    enable_llm_rerank: bool = False
+    include_profile: NoEffect
+    enable_llm_rerank: NoEffect
     filters: Filters | None = None
 
     @model_validator(mode="after")
@@ -222,6 +224,8 @@ class SearchInput(OwnedRequest):
 
 
 class GetInput(OwnedRequest):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "ana", "memory_type": "episode"}]})
+
     memory_type: MemoryType
     page: Annotated[int, Field(ge=1, le=_MAX_PAGE_NUMBER)] = 1
     page_size: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 20
@@ -254,6 +258,7 @@ class Envelope(EverosResponse, Generic[T]):
 class AddData(EverosResponse):
     message_count: int
     status: Literal["accumulated"]
+    ignored: Ignored
 
 
 class FlushData(EverosResponse):
@@ -309,6 +314,7 @@ class SearchData(EverosResponse):
     agent_cases: list[dict[str, Any]] = []
     agent_skills: list[dict[str, Any]] = []
     unprocessed_messages: list[UnprocessedMessage] = []
+    ignored: Ignored
 
 
 class GetData(EverosResponse):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from holdfast.domain.forgetting import ForgetPlan, ForgetTarget
-from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.ids import EventId, MemoryId, MessageId
 from holdfast.domain.memory import MemoryRecord
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Partition, Scope
@@ -78,7 +78,11 @@ class RecordWriter(RecordReader, Protocol):
         Raises `RevisionConflict` if it is superseded already.
         """
 
-    def forget(self, plan: ForgetPlan, at: datetime) -> tuple[int, int]:
-        """Forget, and return the number of tombstones, and of records that can still be found (0)."""
+    def forget(self, plan: ForgetPlan, at: datetime, new_id: Callable[[], EventId]) -> tuple[int, int]:
+        """Forget, and return the number of tombstones, and of records that can still be found (0).
+
+        Each partition that loses records gets a `memory.delete` event with an id of `new_id`, their counts and ids. Of
+        earlier events of forgotten memories only the ids stay.
+        """
 
     def put_response(self, partition: Partition, key: str, response: StoredResponse, at: datetime) -> None: ...

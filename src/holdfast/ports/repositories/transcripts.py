@@ -18,7 +18,7 @@ from holdfast.ports.records import NewTurn, StoredMessages, ThreadSummary, TurnS
 
 class TranscriptReader(Protocol):
     def tail(self, thread: Scope, limit: int) -> Sequence[Utterance]:
-        """Return the last messages of any state, oldest first; without text if it was deleted."""
+        """Return the last messages of any state, oldest first: without text if it was deleted, marked if private."""
 
     def turn_count(self, thread: Scope) -> int: ...
 
@@ -39,6 +39,9 @@ class TranscriptReader(Protocol):
 
     def check(self, thread: Scope, limit: int) -> TranscriptCheck:
         """Check the integrity of this thread's rows; at most `limit` issues."""
+
+    def resting_on_broken(self, record_ids: Sequence[str]) -> frozenset[str]:
+        """Return those messages and current memories that rest on a turn or a link in which `check` finds an issue."""
 
     def threads(self, after: Scope | None, limit: int) -> Sequence[ThreadSummary]:
         """Return the conversations that the grant reaches, after `after` in an order of the store."""

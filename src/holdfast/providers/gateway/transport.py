@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from holdfast.client.transport import Body, HttpReply, HttpTransport, NoResponse
 from holdfast.domain.checks import checked_real
 from holdfast.domain.secret import Secret
-from holdfast.domain.times import checked_time, from_micros
+from holdfast.domain.times import checked_iso_time, from_micros
 from holdfast.domain.transcript import Role
 from holdfast.errors import (
     Conflict,
@@ -207,7 +207,7 @@ def moment_in(value: object) -> datetime | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LATEST_MILLIS:
         return from_micros(value * 1_000)
     try:
-        return checked_time(value, "timestamp") if isinstance(value, str) else None
+        return checked_iso_time(value, "timestamp") if isinstance(value, str) else None
     except InvalidInput:
         return None
 

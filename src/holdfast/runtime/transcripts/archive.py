@@ -9,20 +9,22 @@ from holdfast.domain.archive_format import (
     ArchivedMessage,
     ArchivedResource,
     ArchivedRevision,
+    ArchivedSkill,
     ArchivedTurn,
 )
 from holdfast.domain.field_copies import copy_fields
 from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import MemoryRecord
-from holdfast.domain.redaction import MAX_BUDGET, RedactedMessage, RedactedTurn, TranscriptBudget, redact_turn
+from holdfast.domain.redaction import MAX_BUDGET, RedactedMessage, RedactedTurn, TranscriptGovernanceBudget, redact_turn
 from holdfast.domain.resources import Resource
+from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Message
 from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, View
 from holdfast.ports import Reader
 
 # Exports are complete: budgets only limit what is displayed.
-_NO_BUDGET = TranscriptBudget(MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET)
+_NO_BUDGET = TranscriptGovernanceBudget(MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET, MAX_BUDGET)
 _WITHHELD = (TranscriptState.MASKED, TranscriptState.RAW_DELETED)
 
 
@@ -93,14 +95,15 @@ def _message(message: Message, shown: RedactedMessage) -> ArchivedMessage:
 Links = Mapping[tuple[str, int], Sequence[MessageId]]
 
 
-def archive_memory(revisions: Sequence[MemoryRecord], links: Links) -> ArchivedMemory:
-    """Convert a memory's revisions, each with its own evidence out of `links`."""
+def archive_memory(revisions: Sequence[MemoryRecord], links: Links, skill: SkillState | None = None) -> ArchivedMemory:
+    """Convert a memory's revisions, each with its own evidence out of `links`, and its state as a skill."""
     return ArchivedMemory(
         id=revisions[0].id,
         revisions=tuple(
             copy_fields(ArchivedRevision, each, evidence=tuple(links.get((each.id, each.revision), ())))
             for each in revisions
         ),
+        skill=None if skill is None else copy_fields(ArchivedSkill, skill),
     )
 
 

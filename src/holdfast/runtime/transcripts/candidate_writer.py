@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from holdfast.domain import ids
-from holdfast.domain.authorship import holds_recall, is_own_statement
+from holdfast.domain.authorship import holds_recall, is_own_statement, states
 from holdfast.domain.candidates import (
     GROUNDS,
     CandidatePrivacy,
@@ -26,12 +26,14 @@ from holdfast.domain.candidates import (
     is_supported,
     judge_candidate,
 )
-from holdfast.domain.events import Event, EventKind
-from holdfast.domain.ids import EventId, MemoryId, MessageId
-from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust, Validity
+from holdfast.domain.checks import MAX_TEXT_CHARS
+from holdfast.domain.ids import MemoryId, MessageId
+from holdfast.domain.memory import ALWAYS, TRUST_LEVELS, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.reconciliation import can_end
 from holdfast.domain.runtime_api.writing import CandidateVerdict
+from holdfast.domain.runtime_skills import SkillContent
 from holdfast.domain.scope import Scope
+from holdfast.domain.skill_checks import reject_procedure
 from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import Authority, TranscriptTurn
 from holdfast.ports import NewRevision, Reader, StoredResponse, Transaction
@@ -39,15 +41,22 @@ from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of, is_answer_to, seal_digest
 from holdfast.runtime.job_queue import enqueue_indexing
+from holdfast.runtime.record_writes import add_revision
 from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
+from holdfast.runtime.skills.near_skills import near_duplicate
+from holdfast.runtime.skills.stored_skill import StoredSkill, skill_of, store_candidate_skill
 
 
 class CandidateSource(NamedTuple):
-    """A candidate's citation: a message, or all messages of a turn of that thread."""
+    """A candidate's citation: a message, or all messages of a turn of that thread.
+
+    With `by_user`, a turn counts for its user's own words alone, if they say what the candidate says.
+    """
 
     message_id: str | None
     turn_id: str | None
     thread: Scope | None
+    by_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +76,17 @@ class ValidatedCandidate:
     def digest(self) -> str:
         return digest_of(
             self.authority, self.target, self.privacy, self.content,
-            [(each.message_id, each.turn_id) for each in self.sources], str(self.validity),
+            [(each.message_id, each.turn_id) for each in self.sources], self.validity,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class IndexedCandidate:
+    """A candidate with its index data, and the known skills that are near a procedure."""
+
     given: ValidatedCandidate
     entry: indexing.IndexedText
+    near: tuple[MemoryId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +118,11 @@ class EvidenceResolver:
         self._scope = scope
         self._turns: dict[tuple[Scope, str], TranscriptTurn | None] = {}
 
-    def resolve(self, sources: Sequence[CandidateSource]) -> list[CitedMessage] | Reason:
-        """Return the cited messages, each once, or the reason why the citations cannot be used."""
+    def resolve(self, sources: Sequence[CandidateSource], content: str) -> list[CitedMessage] | Reason:
+        """Return the messages cited for a content, each once, or the reason why the citations cannot be used."""
         found: dict[MessageId, CitedMessage] = {}
         for source in sources:
-            cited = self._of_turn(source) if source.message_id is None else self._of_message(source.message_id)
+            cited = self._of_turn(source, content) if source.message_id is None else self._of_message(source.message_id)
             if isinstance(cited, Reason):
                 return cited
             found |= {each.message_id: each for each in cited}
@@ -138,12 +150,14 @@ class EvidenceResolver:
         cited = Reason.EVIDENCE_NOT_FOUND if message is None else self.cite(message)
         return cited if isinstance(cited, Reason) else [cited]
 
-    def _of_turn(self, source: CandidateSource) -> list[CitedMessage] | Reason:
+    def _of_turn(self, source: CandidateSource, content: str) -> list[CitedMessage] | Reason:
         if source.thread is None or source.turn_id is None or source.thread.partition != self._scope.partition:
             return Reason.EVIDENCE_NOT_FOUND
         turn = self._turn(source.thread, source.turn_id)
         if turn is None:
             return Reason.EVIDENCE_NOT_FOUND
+        if source.by_user and (own := self._own_words(turn, content)):
+            return own
         found: list[CitedMessage] = []
         for said in turn.messages:
             cited = self._of_message(said.id)
@@ -151,6 +165,13 @@ class EvidenceResolver:
                 return cited
             found += cited
         return found
+
+    def _own_words(self, turn: TranscriptTurn, content: str) -> list[CitedMessage]:
+        """Return the user's own messages of a turn, if they say the content."""
+        spoken = (self.message(said.id) for said in turn.messages if said.role is Role.USER)
+        cited = [(message, self.cite(message)) for message in spoken if message is not None]
+        own = [(message, each) for message, each in cited if not isinstance(each, Reason) and is_of_a_user(each.ground)]
+        return [each for _, each in own] if states([message for message, _ in own], content) else []
 
     def _turn(self, thread: Scope, turn_id: str) -> TranscriptTurn | None:
         key = (thread, turn_id)
@@ -187,7 +208,7 @@ def _write_candidate(
     stored = transaction.records.response(partition, key)
     if stored is not None:
         return _replay_verdict(transaction, given, stored)
-    cited = evidence.resolve(given.sources)
+    cited = evidence.resolve(given.sources, given.content)
     if isinstance(cited, Reason):
         return _unchanged_verdict(given, Judgement(cited, Trust.UNTRUSTED))
     verdict = _store_candidate(transaction, writer, ready, cited, _judge(given, cited, writer.ceiling))
@@ -205,6 +226,8 @@ def _judge(given: ValidatedCandidate, cited: Sequence[CitedMessage], ceiling: Tr
     grounds = [each.ground for each in cited]
     if given.authority is None and not grounds:
         return Judgement(Reason.EVIDENCE_NOT_FOUND, Trust.UNTRUSTED)
+    if given.target is Plane.PROCEDURAL and (weak := reject_procedure(given.content, MAX_TEXT_CHARS)) is not None:
+        return Judgement(Reason(weak.value), Trust.UNTRUSTED)
     return judge_candidate(
         given.authority or min(grounds, key=lambda ground: GROUNDS[ground].trust),
         given.target,
@@ -227,6 +250,9 @@ def _store_candidate(
         return _unchanged_verdict(given, judgement)
     old = transaction.records.in_slot(writer.scope, _slot(given))
     if not isinstance(old, MemoryRecord):
+        skill = near_duplicate(transaction, writer.scope, SkillContent.read(given.content, {}), ready.near)
+        if skill is not None and (repeated := _repeat_skill(transaction, writer, ready, cited, judgement, skill)):
+            return repeated
         return _add_revision(transaction, writer, ready, judgement, evidence, None)
     if _normalize(old.text) != _normalize(given.content):
         newer = any(each.recorded_at > old.recorded_at for each in cited)
@@ -242,6 +268,25 @@ def _store_candidate(
     return _merge_evidence(transaction, writer, given, judgement, evidence, old)
 
 
+def _repeat_skill(
+    transaction: Transaction,
+    writer: CandidateAuthor,
+    ready: IndexedCandidate,
+    cited: Sequence[CitedMessage],
+    judgement: Judgement,
+    skill: StoredSkill,
+) -> CandidateVerdict | None:
+    """Add the evidence to a skill that says the same in other words. None if only one of both needs an approval."""
+    deferred = judgement.verdict is Verdict.DEFERRED
+    # A skill without evidence gets none: it must not go when these messages do.
+    evidence = tuple(each.message_id for each in cited) if skill.memory.evidence else ()
+    if deferred is skill.state.needs_approval:
+        return _merge_evidence(transaction, writer, ready.given, judgement, evidence, skill.memory)
+    if deferred:
+        return _unchanged_verdict(ready.given, Judgement(Reason.ALREADY_KNOWN, judgement.trust), skill.memory)
+    return None
+
+
 def _add_revision(
     transaction: Transaction,
     writer: CandidateAuthor,
@@ -251,8 +296,11 @@ def _add_revision(
     old: MemoryRecord | None,
 ) -> CandidateVerdict:
     core, given = writer.core, ready.given
+    before = None if old is None else skill_of(transaction, old.id)
     memory_id = old.id if old is not None else MemoryId(core.ids.new(ids.MEMORY))
-    revision = transaction.records.add_revision(
+    revision = add_revision(
+        transaction,
+        core,
         NewRevision(
             id=memory_id,
             scope=writer.scope,
@@ -271,13 +319,14 @@ def _add_revision(
             vectors=ready.entry.vectors,
             supersedes=None if old is None else old.revision,
             slot=_slot(given),
+            by_runtime=True,
         ),
-        core.embedder.fingerprint,
-        core.analyzer.version,
+        _details(judgement),
     )
+    if given.target is Plane.PROCEDURAL:
+        store_candidate_skill(transaction, memory_id, before, judgement.verdict, writer.now)
     if ready.entry.analysis.pieces and not ready.entry.vectors:
         enqueue_indexing(transaction, core, writer.scope, (memory_id,))
-    _append_event(transaction, writer, EventKind.WRITE, given, judgement, memory_id)
     return _verdict(given, judgement, True, memory_id, revision, evidence)
 
 
@@ -296,34 +345,15 @@ def _merge_evidence(
     merged = Judgement(Reason.MERGED, old.trust) if accepted else judgement
     revision = old.revision
     if further:
-        core, again = writer.core, repeat_revision(old, writer.now, writer.author, RESTATED)
-        revision = transaction.records.add_revision(
-            replace(again, evidence=tuple(further)), core.embedder.fingerprint, core.analyzer.version
+        again = repeat_revision(old, writer.now, writer.author, RESTATED)
+        revision = add_revision(
+            transaction, writer.core, replace(again, evidence=tuple(further), by_runtime=True), _details(merged)
         )
-        _append_event(transaction, writer, EventKind.MERGE, given, merged, old.id)
     return _verdict(given, merged, bool(further), old.id, revision, evidence)
 
 
-def _append_event(
-    transaction: Transaction,
-    writer: CandidateAuthor,
-    kind: EventKind,
-    given: ValidatedCandidate,
-    judgement: Judgement,
-    memory_id: MemoryId,
-) -> None:
-    transaction.events.append(
-        Event(
-            id=EventId(writer.core.ids.new(ids.EVENT)),
-            kind=kind,
-            scope=writer.scope,
-            at=writer.now,
-            plane=given.target,
-            record_key=memory_id,
-            content_hash=hashlib.sha256(given.content.encode()).hexdigest(),
-            details={"verdict": judgement.verdict, "reason": judgement.reason, "trust": int(judgement.trust)},
-        )
-    )
+def _details(judgement: Judgement) -> dict[str, str | int | None]:
+    return {"verdict": judgement.verdict, "reason": judgement.reason, "trust": judgement.trust}
 
 
 def _normalize(content: str) -> str:
@@ -374,7 +404,7 @@ def verdict_to_json(verdict: CandidateVerdict) -> dict[str, object]:
     return {
         "reason": verdict.reason,
         "target": verdict.target,
-        "trust": int(verdict.trust),
+        "trust": verdict.trust.level,
         "status": verdict.status,
         "memory": verdict.memory_id,
         "revision": verdict.revision,
@@ -384,7 +414,7 @@ def verdict_to_json(verdict: CandidateVerdict) -> dict[str, object]:
 
 
 def verdict_from_json(candidate_id: str, stored: dict[str, object], *, replayed: bool) -> CandidateVerdict:
-    judgement = Judgement(Reason(str(stored["reason"])), Trust(int(str(stored["trust"]))))
+    judgement = Judgement(Reason(str(stored["reason"])), TRUST_LEVELS[int(str(stored["trust"]))])
     memory_id, revision, evidence = stored["memory"], stored["revision"], stored["evidence"]
     return CandidateVerdict(
         candidate_id=candidate_id,

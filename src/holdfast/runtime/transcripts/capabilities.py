@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from holdfast.domain.access import Action
-from holdfast.domain.capabilities import Catalogue
+from holdfast.domain.capabilities import MemoryCapabilityCatalog
 from holdfast.domain.governance import Governance
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
@@ -14,7 +14,7 @@ from holdfast.runtime.requests import Core, SimpleRead
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCapabilities(SimpleRead[Catalogue]):
+class ShowCapabilities(SimpleRead[MemoryCapabilityCatalog]):
     """The catalogue of capabilities."""
 
     action: ClassVar[Action] = Action.CAPABILITIES
@@ -24,8 +24,8 @@ class ShowCapabilities(SimpleRead[Catalogue]):
     def scope(self) -> Scope:  # type: ignore[override]
         return self.governance.identity.scope
 
-    def apply(self, reader: Reader, prepared: Core) -> Catalogue:
+    def apply(self, reader: Reader, prepared: Core) -> MemoryCapabilityCatalog:
         return self.governance.catalogue
 
-    def record_count(self, result: Catalogue) -> int:
+    def record_count(self, result: MemoryCapabilityCatalog) -> int:
         return len(result.capabilities)

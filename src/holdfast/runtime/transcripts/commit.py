@@ -24,6 +24,8 @@ from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.indexing import IndexedText
 from holdfast.runtime.job_queue import enqueue_indexing
+from holdfast.runtime.record_writes import add_turn
+from holdfast.runtime.transcripts.budgets import require_budget
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.turn_input import (
     TurnContext,
@@ -74,7 +76,7 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
         messages = zip(self.messages, prepared.entries, strict=True)
         turn = new_turn(core, thread, self.turn_id, messages, self.circumstances, now)
         try:
-            stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+            stored = add_turn(transaction, core, turn)
         except DuplicateId:
             # Most turns are new, so existing turns are looked up only here. Nothing was written yet.
             existing = transaction.transcripts.turn(thread, self.turn_id)
@@ -86,6 +88,8 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
                 prepared.started, transaction, thread, SkippedReason.ALREADY_COMMITTED, existing, self.turn_id
             )
         require_own_messages(stored)
+        if stored.new:
+            require_budget(transaction, self.governance)
         self.address.store_alias(transaction, thread, now)
         if not core.embedder.local:
             enqueue_indexing(transaction, core, thread, stored.new_ids)
@@ -94,7 +98,8 @@ class CommitTranscript(Write[_PreparedCommit, MemoryTranscriptCommitReport]):
     def _require_same(self, existing: TranscriptTurn) -> None:
         """Raise `Conflict` if the stored turn differs. For deleted content only roles and authorities are compared."""
         same = len(existing.messages) == len(self.messages) and all(
-            (message.role, message.authority) == (given.draft.role, given.authority)
+            message.role is given.draft.role
+            and given.may_have(message.authority)
             and message.text in (None, given.draft.text)
             for message, given in zip(existing.messages, self.messages, strict=True)
         )

@@ -15,6 +15,7 @@ from holdfast.domain.lifecycle import admit, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_api.exchange import MemoryExportReport, MemoryExportRequest, TransferMode
+from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.transcript_turns import TranscriptState, View, checked_member
 from holdfast.errors import NotFound
@@ -94,16 +95,19 @@ class ExportContinuity(Read[StartedOperation, MemoryExportReport]):
             before = page[-1].id.partition("_")[2]
             own = [item for item in page if isinstance(item, MemoryRecord) and item.scope.partition == partition]
             links = reader.records.links([memory.id for memory in own]) if messages else {}
-            memories += [_current_revision(memory, links, messages) for memory in own]
+            skills = reader.skills.states([memory.id for memory in own])
+            memories += [_current_revision(memory, links, messages, skills.get(memory.id)) for memory in own]
         return memories[:most]
 
     def record_count(self, result: MemoryExportReport) -> int:
         return 0 if result.snapshot is None else sum(result.snapshot.manifest.counts.values())
 
 
-def _current_revision(memory: MemoryRecord, links: Links, messages: set[str]) -> ArchivedMemory:
-    """The current revision, without author and reason, with evidence only from the exported turns."""
-    archived = archive_memory([memory], links)
+def _current_revision(
+    memory: MemoryRecord, links: Links, messages: set[str], skill: SkillState | None
+) -> ArchivedMemory:
+    """The current revision, without author, reason and note, with evidence only from the exported turns."""
+    archived = archive_memory([memory], links, skill and replace(skill, last_outcome_note=None))
     (revision,) = archived.revisions
     evidence = tuple(message_id for message_id in revision.evidence if message_id in messages)
     return replace(archived, revisions=(replace(revision, author=None, reason=None, evidence=evidence),))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.checks import checked_flag, checked_instance, checked_instances, checked_text
+from holdfast.domain.candidates import is_of_a_user
+from holdfast.domain.capabilities import Gate
+from holdfast.domain.checks import Metadata, checked_flag, checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import checked_id
+from holdfast.domain.ids import MessageId, checked_id
 from holdfast.domain.jobs import JobKind, NewJob
 from holdfast.domain.lifecycle import Disposition, ModeInput, Trigger, admit, checked_mode
 from holdfast.domain.profiles import Pressure, pressure_of
+from holdfast.domain.resent_history import count_known_messages, is_long_enough, match_redelivery
 from holdfast.domain.runtime_api.transcripts import (
     CanonicalTurnDelta,
     FinalizeReport,
@@ -37,8 +40,6 @@ from holdfast.domain.transcript_turns import (
     TurnDelta,
     Utterance,
     checked_member,
-    count_known_messages,
-    match_redelivery,
 )
 from holdfast.errors import Conflict, InvalidInput
 from holdfast.ports import Reader, Transaction
@@ -46,9 +47,13 @@ from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.indexing import IndexedText
 from holdfast.runtime.job_queue import enqueue, enqueue_indexing
+from holdfast.runtime.record_writes import add_turn
+from holdfast.runtime.transcripts.budgets import require_budget
 from holdfast.runtime.transcripts.commit import commit_report, skipped_report
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
+from holdfast.runtime.transcripts.maintenance_job import NOTHING_TO_LEARN
 from holdfast.runtime.transcripts.turn_input import (
+    EXTERNAL_CONTENT_USED,
     TurnContext,
     ValidatedMessage,
     new_turn,
@@ -57,6 +62,8 @@ from holdfast.runtime.transcripts.turn_input import (
     with_metadata,
 )
 
+# Without a model, rules learn from the turn, as in the library.
+BY_RULES = "learns_by_rules"
 _MAX_PARTS = 16
 _MAX_CANDIDATES = 500
 _MAX_SOURCE_CHARS = 1_024
@@ -137,8 +144,13 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         return _PreparedFinalize(started, entries)
 
     def _tail(self, reader: Reader, thread: Scope) -> Sequence[Utterance]:
-        """The last messages: enough to find the people's messages among tool output."""
-        return reader.transcripts.tail(thread, 2 * len(self.messages) + 32)
+        """The last messages: enough to find the dialogue among tool output and private messages."""
+        limit = 2 * len(self.messages) + 32
+        tail = reader.transcripts.tail(thread, limit)
+        while len(tail) == limit and not is_long_enough(tail, self.delta):
+            limit *= 4
+            tail = reader.transcripts.tail(thread, limit)
+        return tail
 
     def apply(self, transaction: Transaction, prepared: _PreparedFinalize) -> FinalizeReport:
         started = prepared.started
@@ -206,7 +218,9 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         new = self.messages[plan.first :]
         messages = zip(new, entries, strict=True)
         turn = new_turn(core, thread, plan.turn_id, messages, self.circumstances, prepared.started.started_at)
-        stored = transaction.transcripts.add_turn(turn, core.embedder.fingerprint, core.analyzer.version)
+        stored = add_turn(transaction, core, turn)
+        if stored.new:
+            require_budget(transaction, self.governance)
         waiting = [str(stored.ids[place]) for place in sorted(stored.new) if not core.embedder.local or place < late]
         enqueue_indexing(transaction, core, thread, waiting)
         return commit_report(prepared.started, transaction, thread, plan.turn_id, stored)
@@ -217,22 +231,37 @@ class FinalizeTurn(Write[_PreparedFinalize, FinalizeReport]):
         """Queue the learning job in the same commit, so that it exists if and only if the turn does."""
         if not commit.committed:
             return TurnMaintenance(Disposition.SKIP, commit.skipped_reason)
-        if core.curator is None:
-            return TurnMaintenance(Disposition.REJECT, "no_model_configured")
         withheld = self.governance.catalogue["maintain"].reason
-        if withheld is not None:
+        lacks_model = withheld is Gate.CONFIGURED and "maintain" not in self.governance.switched_off
+        if withheld is not None and not lacks_model:
             return TurnMaintenance(Disposition.REJECT, f"not_available_because_of_{withheld}")
         admission = admit(Action.MAINTAIN, self.mode, self.pressure)
         if admission.disposition is not Disposition.EXECUTE_NOW:
             return TurnMaintenance(admission.disposition, admission.reason, admission.retry_after_ms)
-        job = NewJob(JobKind.MAINTAIN, thread, tuple(commit.message_ids))
-        return TurnMaintenance(Disposition.EXECUTE_NOW, job_id=enqueue(transaction, core, job))
+        kind, reason, message_ids = JobKind.MAINTAIN, None, tuple(commit.message_ids)
+        if lacks_model or core.curator is None:
+            kind, reason, message_ids = JobKind.EXTRACT, BY_RULES, _own_words(transaction, thread, commit)
+        if not message_ids:
+            return TurnMaintenance(Disposition.SKIP, NOTHING_TO_LEARN)
+        job_id = enqueue(transaction, core, NewJob(kind, thread, message_ids))
+        return TurnMaintenance(Disposition.EXECUTE_NOW, reason, job_id=job_id)
 
     def has_work(self, core: Core, result: FinalizeReport) -> bool:
         return result.transcript_commit.committed
 
     def record_count(self, result: FinalizeReport) -> int:
         return len(result.transcript_commit.message_ids) if result.transcript_commit.committed else 0
+
+
+def _own_words(reader: Reader, thread: Scope, commit: MemoryTranscriptCommitReport) -> tuple[MessageId, ...]:
+    """Return the committed messages that a user vouches for: rules learn from no others."""
+    turn = reader.transcripts.turn(thread, commit.turn_id)
+    messages = () if turn is None else turn.messages
+    return tuple(
+        message.id
+        for message in messages
+        if message.id in commit.message_ids and message.role is Role.USER and is_of_a_user(message.authority)
+    )
 
 
 def _turn_attribution(delta: CanonicalTurnDelta) -> ActorAttribution | None:
@@ -250,8 +279,9 @@ def _validate_messages(
     governance: Governance, delta: CanonicalTurnDelta, attribution: ActorAttribution | None
 ) -> tuple[list[ValidatedMessage], list[ValidatedMessage], ValidatedMessage | None]:
     """Validate the input messages, the tool observations and the answer."""
-    external = checked_flag(delta.external_content_used, "external_content_used")
     source = _source_metadata(delta.source)
+    if checked_flag(delta.external_content_used, "external_content_used"):
+        source = {**source, EXTERNAL_CONTENT_USED: True}
 
     def of(message: object, role: Role | None, field: str) -> ValidatedMessage:
         turn_message = TurnMessage(message) if isinstance(message, str) else message
@@ -259,11 +289,10 @@ def _validate_messages(
             raise InvalidInput(field, f"expected a TurnMessage or a text, got {type(turn_message).__name__}")
         if role is not None:
             turn_message = replace(turn_message, role=role)
-        return with_metadata(validate_message(turn_message, governance, attribution, external=external), source)
+        return with_metadata(validate_message(turn_message, governance, attribution), source)
 
     inputs = [
-        of(each, None, "input_messages")
-        for each in checked_instances(delta.input_messages, TurnMessage, "input_messages")
+        of(each, None, "input_messages") for each in checked_instances(delta.input_messages, object, "input_messages")
     ]
     tools = [
         of(each, Role.TOOL, "tool_observations")
@@ -273,7 +302,7 @@ def _validate_messages(
     return inputs, tools, None if answer is None else of(answer, Role.ASSISTANT, "assistant_message")
 
 
-def _source_metadata(source: TurnSource) -> Mapping[str, str]:
+def _source_metadata(source: TurnSource) -> Metadata:
     checked_instance(source, TurnSource, "source")
     parts = {part.name: getattr(source, part.name) for part in fields(source)}
     values = {name: value for name, value in parts.items() if value is not None}

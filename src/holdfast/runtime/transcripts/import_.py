@@ -11,7 +11,7 @@ from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.archive_format import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn, is_private
 from holdfast.domain.canonical import derive_id
 from holdfast.domain.checks import checked_flag
-from holdfast.domain.continuity_snapshot import MOST_MEMORIES, read_snapshot
+from holdfast.domain.continuity_snapshot import MOST_MEMORIES, read_snapshot, summary_text
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
@@ -30,9 +30,10 @@ from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidSnapshot
 from holdfast.loops import run_in_thread
 from holdfast.ports import Transaction
+from holdfast.runtime.event_log import append_event
 from holdfast.runtime.gate import Core, Write
+from holdfast.runtime.transcripts.budgets import require_budget
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
-from holdfast.runtime.transcripts.manifest_and_events import append_event
 from holdfast.runtime.transcripts.record_import import IndexedRecord, RecordImporter, index_records
 
 # Maximum trust of imported memories by the kind of actor that imports them.
@@ -118,12 +119,11 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
         return [each for each in some if self.request.include_private or not is_private(each)]
 
     def _episode(self, snapshot: ContinuitySnapshot) -> ArchivedMemory:
-        lines = "\n".join(f"{line.role}: {line.text}" for line in snapshot.summary)
         made_for = f"{snapshot.manifest.content_fingerprint}/{self.scope.partition}"
         revision = ArchivedRevision(
             scope=self.scope,
             plane=Plane.EPISODE,
-            text=f"What was said last in {snapshot.chat_id}:\n{lines}",
+            text=summary_text(snapshot),
             trust=Trust.LOW,
             status=Status.ACCEPTED,
             validity=ALWAYS,
@@ -146,6 +146,7 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
             )
         event_id = None
         if taken.changed:
+            require_budget(transaction, self.governance)
             event_id = append_event(
                 transaction,
                 prepared.started.core,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
@@ -28,11 +30,12 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.search import ListFilter
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
-from holdfast.runtime.search import PreparedQuery, QueryRead
+from holdfast.runtime.search import QueryRead
+from holdfast.runtime.transcripts.budgets import measure_usage
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.project import Project
 from holdfast.runtime.transcripts.recall import recall
-from holdfast.runtime.transcripts.retrieval_context import RetrievalContext
+from holdfast.runtime.transcripts.retrieval_context import PreparedRetrieval, RetrievalContext
 
 RECALLED = 8
 # Maximum number of turns whose states are counted; use pages to look further.
@@ -41,7 +44,7 @@ _OF_OPERATORS = frozenset({EventKind.OPERATOR, EventKind.LIFECYCLE})
 
 
 @dataclass(frozen=True, slots=True)
-class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
+class Inspect(QueryRead, Read[PreparedRetrieval, MemoryInspectionReport]):
     """Report the state of a memory. `last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.INSPECT
@@ -66,12 +69,12 @@ class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
         object.__setattr__(self, "sight", self.projection.sight)
         object.__setattr__(self, "scope", self.sight.scope)
 
-    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+    async def prepare(self, core: Core, grant: Grant) -> PreparedRetrieval:
         if self.request.query is None:
-            return PreparedQuery(core, None, core.clock.now())
+            return PreparedRetrieval(core, None, core.clock.now(), skills=await self.sight.scan_skills())
         return await self.projection.prepare(core, grant)
 
-    def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryInspectionReport:
+    def apply(self, reader: Reader, prepared: PreparedRetrieval) -> MemoryInspectionReport:
         admission = admit(self.action, self.projection.mode, self.projection.pressure)
         started = StartedOperation(prepared.core, self.action, prepared.now, admission)
         hygiene = self._hygiene(reader, prepared.core)
@@ -83,17 +86,19 @@ class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
             capabilities=self.governance.catalogue,
             operator_action_report=OperatorActionReport(tuple(reader.events.page(self._max_items, _OF_OPERATORS))),
             lifecycle_report=started.report(summary),
+            agent_skill_directory=prepared.skills,
         )
 
     @property
     def _max_items(self) -> int:
         return self.governance.budget.transcript.repair_issues
 
-    def _working(self, reader: Reader, prepared: PreparedQuery) -> WorkingInspection:
+    def _working(self, reader: Reader, prepared: PreparedRetrieval) -> WorkingInspection:
         if self.request.query is None:
             return WorkingInspection(None, None)
-        _, working = recall(reader, prepared, self.sight, self.request.query, RECALLED)
-        return WorkingInspection(working, self.projection.apply(reader, prepared).audit)
+        _, working, _ = recall(reader, prepared, self.sight, self.request.query, RECALLED)
+        projected = self.projection.apply(reader, prepared)
+        return WorkingInspection(working, projected.audit, projected.reason)
 
     def _hygiene(self, reader: Reader, core: Core) -> HygieneReport:
         counts = reader.maintenance.counts(core.embedder.fingerprint, core.analyzer.version)
@@ -109,14 +114,24 @@ class Inspect(QueryRead, Read[PreparedQuery, MemoryInspectionReport]):
             turns=0 if thread is None else reader.transcripts.turn_count(thread),
             turns_by_state=Counter(turn.state for turn in states),
             turns_counted=len(states),
+            usage=measure_usage(reader, self.governance),
         )
 
     def _deferred_memories(self, reader: Reader) -> DeferredGovernance:
-        memory_filter = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED)
-        page = reader.records.page(memory_filter, None, self._max_items + 1)
         memories = [
             DeferredMemory(memory.id, memory.plane, memory.trust, memory.recorded_at, memory.author, memory.reason)
-            for memory in page
-            if isinstance(memory, MemoryRecord)
+            for memory in islice(_deferred_pages(reader, self._max_items + 1), self._max_items + 1)
         ]
         return DeferredGovernance(tuple(memories[: self._max_items]), more=len(memories) > self._max_items)
+
+
+def _deferred_pages(reader: Reader, page_size: int) -> Iterator[MemoryRecord]:
+    """Yield the quarantined memories, the newest first, without skills that were approved and are off."""
+    memory_filter, before = ListFilter(kind=HitKind.MEMORY, status=Status.QUARANTINED), None
+    while page := reader.records.page(memory_filter, before, page_size):
+        before = page[-1].id.partition("_")[2]
+        skills = reader.skills.states([memory.id for memory in page])
+        for memory in page:
+            skill = skills.get(memory.id)
+            if isinstance(memory, MemoryRecord) and (skill is None or skill.needs_approval):
+                yield memory

@@ -19,7 +19,7 @@ from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.ids import EventId, MessageId, OperationId, checked_id
 from holdfast.domain.jobs import JobKind
 from holdfast.domain.lifecycle import Trigger
-from holdfast.domain.redaction import RedactionItem, TranscriptBudget, clip_items, redact_turn
+from holdfast.domain.redaction import TranscriptGovernanceBudget, TranscriptRedactionReportItem, clip_items, redact_turn
 from holdfast.domain.runtime_api.transcripts import (
     AffectedHostRef,
     MemoryTranscriptLifecycleReport,
@@ -58,7 +58,7 @@ class _Details:
 
     message_ids: list[MessageId] = field(default_factory=list)
     host_refs: list[AffectedHostRef] = field(default_factory=list)
-    items: list[RedactionItem] = field(default_factory=list)
+    items: list[TranscriptRedactionReportItem] = field(default_factory=list)
     redacted: int = 0
     cut: bool = False
 
@@ -176,7 +176,13 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
         return details
 
     def _add_details(
-        self, reader: Reader, thread: Scope, state: TurnState, view: View, budget: TranscriptBudget, details: _Details
+        self,
+        reader: Reader,
+        thread: Scope,
+        state: TurnState,
+        view: View,
+        budget: TranscriptGovernanceBudget,
+        details: _Details,
     ) -> None:
         try:
             turn = reader.transcripts.turn(thread, state.id)

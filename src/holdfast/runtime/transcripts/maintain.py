@@ -21,6 +21,7 @@ from holdfast.domain.runtime_api.writing import (
     MemoryMaintainRequest,
     SemanticGovernance,
 )
+from holdfast.domain.runtime_skills import ReuseOutcome
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
@@ -28,6 +29,8 @@ from holdfast.errors import InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.job_queue import enqueue
+from holdfast.runtime.skills.outcomes import ReportedReuse, count_reuse
+from holdfast.runtime.skills.tool_context import ToolContext, note_tool_use
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress, StartedOperation
 from holdfast.runtime.transcripts.maintenance_job import NOTHING_TO_LEARN, LearningOutcome, load_outcome
 
@@ -37,7 +40,7 @@ ALREADY_MAINTAINED = "already_maintained"
 NOT_IN_TRANSCRIPT = "content_not_in_transcript"
 UNDER_WAY = "under_way"
 MODEL_FAILED = "model_failed"
-OUTCOMES = ("neutral", "succeeded", "mismatch")
+OUTCOMES = tuple(outcome.value for outcome in ReuseOutcome)
 _LAST_TURNS = 4  # how many turns to search for the content a host quotes
 _MAX_NAMES = 256
 # Maximum wait for a job that another process is running.
@@ -75,10 +78,25 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
         return StartedOperation(core, self.action, core.clock.now(), admission)
 
     def apply(self, transaction: Transaction, prepared: StartedOperation) -> MemoryMaintainReport:
-        if not prepared.is_admitted:
+        # A deferred call is repeated, and counts then.
+        if prepared.admission.disposition is Disposition.DEFER:
             return self._report(prepared, prepared.admission.reason or "")
         thread = self.address.resolve(transaction)
         chosen = _choose_messages(transaction, thread, self.request)
+        request, turn = self.request, () if isinstance(chosen, str) else chosen
+        outcome = ReuseOutcome(request.reuse_outcome)
+        used = ReportedReuse(self.governance, request.runtime_skill_selected_ids, outcome, request.reuse_outcome_note)
+        reuse = count_reuse(transaction, prepared.core, used, turn, prepared.started_at)
+        report = self._learn(transaction, prepared, thread, chosen)
+        changed = any(each.changed for each in reuse)
+        lifecycle = replace(report.lifecycle_report, changed=changed or report.lifecycle_report.changed)
+        return replace(report, runtime_skill_reuse=reuse, changed=changed, lifecycle_report=lifecycle)
+
+    def _learn(
+        self, transaction: Transaction, prepared: StartedOperation, thread: Scope, chosen: tuple[MessageId, ...] | str
+    ) -> MemoryMaintainReport:
+        if not prepared.is_admitted:
+            return self._report(prepared, prepared.admission.reason or "")
         if isinstance(chosen, str):
             return self._skip(prepared, chosen)
         outcome = load_outcome(transaction, thread, chosen)
@@ -87,6 +105,8 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
                 outcome, verdicts=tuple(replace(each, changed=False, replayed=True) for each in outcome.verdicts)
             )
             return _with_outcome(self._skip(prepared, ALREADY_MAINTAINED), replay)
+        tools = ToolContext(bool(self.request.tool_calls), self.request.external_content_used)
+        note_tool_use(transaction, thread, chosen, tools, prepared.started_at)
         job_id = enqueue(transaction, prepared.core, NewJob(JobKind.MAINTAIN, thread, chosen))
         return replace(self._report(prepared, UNDER_WAY), job_id=job_id)
 
@@ -118,7 +138,7 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
         return _final_report(core, result, job, outcome)
 
     def record_count(self, result: MemoryMaintainReport) -> int:
-        return 0 if result.job_id is None else 1
+        return (result.job_id is not None) + sum(each.changed for each in result.runtime_skill_reuse)
 
 
 def _validate_request(request: MemoryMaintainRequest) -> None:
@@ -180,7 +200,7 @@ def _final_report(
 ) -> MemoryMaintainReport:
     lifecycle = replace(report.lifecycle_report, finished_at=core.clock.now())
     if outcome is not None:
-        changed = any(verdict.changed for verdict in outcome.verdicts)
+        changed = report.changed or any(verdict.changed for verdict in outcome.verdicts)
         governed = SemanticGovernance(outcome.verdicts)
         summary = f"{governed.accepted} accepted, {governed.deferred} deferred, {governed.rejected} rejected"
         lifecycle = replace(lifecycle, changed=changed, result_summary=summary)

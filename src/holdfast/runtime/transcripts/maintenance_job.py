@@ -22,13 +22,17 @@ from holdfast.domain.jobs import Job
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.runtime_api.writing import CandidateVerdict, ModelUsage, SemanticGovernance
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript import Message
+from holdfast.domain.transcript_turns import Authority
 from holdfast.errors import ModelMisconfigured
-from holdfast.ports import CurationResult, Reader, StoredResponse, Transaction
+from holdfast.ports import CurationResult, Curator, ProcedureCurator, Proposal, Reader, StoredResponse, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.extract import lasting_scope
 from holdfast.runtime.gate import Core
 from holdfast.runtime.idempotency import digest_of
 from holdfast.runtime.metering import report_costs, with_costs
+from holdfast.runtime.skills.near_skills import near_procedures
+from holdfast.runtime.skills.tool_context import ToolContext, read_tool_use
 from holdfast.runtime.transcripts.candidate_writer import (
     CandidateAuthor,
     CandidateSource,
@@ -83,20 +87,30 @@ async def run_maintenance(core: Core, job: Job) -> Callable[[Transaction], None]
         return lambda transaction: None
     visible = await core.store.read(grant, lambda reader: select_visible(reader, job.scope, job.record_ids))
     messages = [each.message for each in visible]
-    curated = await core.curator.curate(messages) if messages else None
+    tool_use = await core.store.read(grant, lambda reader: read_tool_use(reader, job.scope, job.record_ids))
+    curated = await _curate(core.curator, messages, tool_use) if messages else None
     if curated is not None and curated.failure is not None:
         await _note_failure(core, job, grant, curated)
         raise curated.failure
-    givens = _to_candidates(job, curated, {message.id for message in messages})
+    givens = _to_candidates(job, curated, {message.id for message in messages}, tool_use)
     analyses = await indexing.analyze_texts(core, [given.content for given in givens])
     # No caller waits for this job, so it can wait for a remote embedder.
     vectors = await indexing.embed_analyses(core, analyses)
-    proposed = [
-        IndexedCandidate(given, indexing.IndexedText(analysis, made))
-        for given, analysis, made in zip(givens, analyses, vectors.result, strict=True)
-    ]
+    entries = [indexing.IndexedText(analysis, made) for analysis, made in zip(analyses, vectors.result, strict=True)]
+    texts = [(given.target, given.content, entry) for given, entry in zip(givens, entries, strict=True)]
+    home = lasting_scope(job.scope)
+    near = await near_procedures(core, authorize(SYSTEM, Action.WORK, home), home, texts)
+    proposed = [IndexedCandidate(*each) for each in zip(givens, entries, near, strict=True)]
     usage = (*_usage_of(core, job, curated), *vectors.took)
     return await with_costs(core, grant, usage, partial(_commit, core, job, curated, proposed), job)
+
+
+async def _curate(curator: Curator, messages: Sequence[Message], tool_use: ToolContext) -> CurationResult:
+    """Ask for memories and, if tools were used, for procedures."""
+    curated = await curator.curate(messages)
+    if curated.failure is None and tool_use.tools and isinstance(curator, ProcedureCurator):
+        return curated + await curator.curate_procedures(messages)
+    return curated
 
 
 async def _note_failure(core: Core, job: Job, grant: Grant, curated: CurationResult) -> None:
@@ -112,15 +126,20 @@ def _usage_of(core: Core, job: Job, curated: CurationResult | None) -> tuple[Usa
     return model_usage(core.curator, job, None if curated is None else curated.usage)
 
 
-def _to_candidates(job: Job, curated: CurationResult | None, shown: set[str]) -> list[ValidatedCandidate]:
-    """Convert a model's proposals to candidates. Citations of messages it was not shown are dropped."""
+def _to_candidates(
+    job: Job, curated: CurationResult | None, shown: set[str], tool_use: ToolContext
+) -> list[ValidatedCandidate]:
+    """Convert a model's proposals to candidates. Citations of messages it was not shown are dropped.
+
+    A procedure from a turn with external content may say what a stranger wants: it waits for an approval.
+    """
     if curated is None:
         return []
     return [
         ValidatedCandidate(
             id=_proposal_id(job.id, place),
-            authority=None,
-            target=Plane.LONG_TERM,
+            authority=_authority_of(proposal, tool_use),
+            target=proposal.plane,
             privacy=CandidatePrivacy.STANDARD,
             content=proposal.text,
             sources=tuple(
@@ -130,6 +149,11 @@ def _to_candidates(job: Job, curated: CurationResult | None, shown: set[str]) ->
         )
         for place, proposal in enumerate(curated.proposals)
     ]
+
+
+def _authority_of(proposal: Proposal, tool_use: ToolContext) -> Authority | None:
+    external = tool_use.external and proposal.plane is Plane.PROCEDURAL
+    return Authority.EXTERNAL_CONTENT if external else None
 
 
 def _proposal_id(job_id: str, place: int) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
 from holdfast.domain.access import Action, Grant
+from holdfast.domain.agent_skills import AgentSkillHit, reason_for_none
 from holdfast.domain.checks import MAX_QUERY_CHARS, checked_flag, checked_instance, checked_text, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
@@ -21,14 +22,16 @@ from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.profiles import Pressure, backend_of, render_budget, scale_budget
 from holdfast.domain.projection_block import (
     MemoryBlock,
+    OmissionReason,
     PrivateGate,
     RecentMessage,
     assemble_block,
+    audit_skills,
     audit_sources,
     private_gate,
 )
 from holdfast.domain.recall_policy import Selection, check_floor
-from holdfast.domain.redaction import ReplayAudit, redact_turns
+from holdfast.domain.redaction import TranscriptReplayAudit, redact_turns
 from holdfast.domain.results import Hit
 from holdfast.domain.runtime_api.retrieval import (
     MemoryProjectionReport,
@@ -41,14 +44,18 @@ from holdfast.domain.runtime_api.retrieval import (
 )
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import View
+from holdfast.errors import StoreCorrupt
 from holdfast.ports import RankedCandidates, Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.recall import select_loaded
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
+from holdfast.runtime.skills.recalled_skills import with_summaries
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import (
+    PreparedRetrieval,
     RetrievalContext,
     check_registries,
+    drop_broken,
     to_recalled_record,
     validate_mode,
 )
@@ -62,10 +69,14 @@ _LEAST_RECORDS, _MOST_RECORDS = 8, 200
 
 @dataclass(frozen=True, slots=True)
 class RecentConversation:
-    """The last messages of the conversation that a model may see, and the audit of the withheld ones."""
+    """The last messages of the conversation that a model may see, and the audit of the withheld ones.
+
+    `broken` counts those that are left out because their turn is broken.
+    """
 
     messages: tuple[RecentMessage, ...] = ()
-    audit: ReplayAudit = field(default_factory=ReplayAudit)
+    audit: TranscriptReplayAudit = field(default_factory=TranscriptReplayAudit)
+    broken: int = 0
 
 
 class ProjectionHits(NamedTuple):
@@ -76,7 +87,7 @@ class ProjectionHits(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
+class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
     """Build the block. `last` is the conversation that the runtime committed last."""
 
     action: ClassVar[Action] = Action.PROJECT
@@ -104,18 +115,20 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         object.__setattr__(self, "sight", RetrievalContext.of(self.governance, request.scope, self.last))
         object.__setattr__(self, "scope", self.sight.scope)
 
-    async def prepare(self, core: Core, grant: Grant) -> PreparedQuery:
+    async def prepare(self, core: Core, grant: Grant) -> PreparedRetrieval:
         return await self.sight.prepare_query(core, grant, self.request.user_query)
 
-    def apply(self, reader: Reader, prepared: PreparedQuery) -> MemoryProjectionReport:
+    def apply(self, reader: Reader, prepared: PreparedRetrieval) -> MemoryProjectionReport:
         thread = self.sight.thread(reader)
         admission, gate = self._gate()
         lately = self._recent_messages(reader, thread)
-        block, found = self._block(reader, self._rank(reader, prepared, thread, gate), lately)
+        ranked = self._rank(reader, prepared, thread, gate)
+        block, found = self._block(reader, ranked, lately, prepared.skill_hits)
         audit = self._audit(block, found, lately, gate, thread, prepared)
         private = sum(line.hit is not None and line.hit.plane in GUARDED_PLANES for line in block.lines)
         cut = len(audit.cut_ids)
         source_ids = {hit.id for hit in found.hits} | {message.id for message in lately.messages}
+        source_ids |= {skill.id for skill in prepared.skill_hits}
         summary = f"{len(block.lines)} lines, {len(block.text)} of {audit.render_budget_chars} characters"
         return MemoryProjectionReport(
             system_memory_block=block.text,
@@ -129,7 +142,13 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
             ),
             private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
             lifecycle_report=StartedOperation(prepared.core, self.action, prepared.now, admission).report(summary),
+            reason=None if block.text else self._explain_empty(block, ranked),
         )
+
+    def _explain_empty(self, block: MemoryBlock, ranked: RankedCandidates) -> str:
+        if block.omitted.get(OmissionReason.BUDGET):
+            return f"the block may have {self._budgets()[1]:,} characters, too few for any record"
+        return self.sight.explain_nothing(ranked, self.request.min_score)
 
     def record_count(self, result: MemoryProjectionReport) -> int:
         return result.projection_faithfulness.lines
@@ -155,23 +174,27 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         return prepared.core.searcher.rank(reader.index, self.scope, self.request.user_query, prepared.vector, options)
 
     def _block(
-        self, reader: Reader, ranked: RankedCandidates, lately: RecentConversation
+        self, reader: Reader, ranked: RankedCandidates, lately: RecentConversation, skills: tuple[AgentSkillHit, ...]
     ) -> tuple[MemoryBlock, ProjectionHits]:
         """Fetch texts until the block is full: first as many as usually suffice, then the rest."""
         source, render = self._budgets()
         enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
-        found = to_hits(reader, ranked, places=slice(enough))
+        found, broken = drop_broken(reader, to_hits(reader, ranked, places=slice(enough)))
         select = partial(self._select, reader)
-        block = assemble_block(found, lately.messages, source, render, select)
+        block = assemble_block(found, lately.messages, source, render, select, skills)
         if not block.full and len(ranked.best) > enough:
-            found += to_hits(reader, ranked, places=slice(enough, None))
-            block = assemble_block(found, lately.messages, source, render, select)
+            more, also_broken = drop_broken(reader, to_hits(reader, ranked, places=slice(enough, None)))
+            found, broken = found + more, broken + also_broken
+            block = assemble_block(found, lately.messages, source, render, select, skills)
+        if broken + lately.broken:
+            block.omitted[OmissionReason.BROKEN] = broken + lately.broken
         return block, ProjectionHits(found, ranked.candidates)
 
     def _select(self, reader: Reader, hits: Sequence[Hit]) -> Selection[Hit]:
         # The block limits one source by characters.
         query, floor = self.request.user_query, self.request.min_score
-        return select_loaded(reader, hits, len(hits), query, floor, max_source_share=1)
+        chosen = select_loaded(reader, hits, len(hits), query, floor, max_source_share=1)
+        return replace(chosen, records=with_summaries(chosen.records))
 
     @property
     def _recent_limit(self) -> int:
@@ -181,17 +204,22 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         limit = self._recent_limit
         if thread is None or not limit:
             return RecentConversation()
-        # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
-        shown = redact_turns(
-            reader.transcripts.last_turns(thread, limit), View.MODEL_CONTEXT, self.governance.budget.transcript
-        )
+        try:
+            # Every turn has at least one message, so `limit` turns hold the last `limit` messages.
+            last = reader.transcripts.last_turns(thread, limit)
+        except StoreCorrupt:
+            # A turn among them cannot be read: show none, rather than a conversation with a gap.
+            return RecentConversation(broken=1)
+        shown = redact_turns(last, View.MODEL_CONTEXT, self.governance.budget.transcript)
         messages = [
             RecentMessage(message.id, message.role, message.text, message.authority)
             for turn in shown.turns
             for message in turn.messages
             if message.text is not None and message.authority is not None
         ]
-        return RecentConversation(tuple(messages[-limit:]), shown.audit)
+        broken = reader.transcripts.resting_on_broken([message.id for message in messages]) if messages else ()
+        sound = [message for message in messages if message.id not in broken]
+        return RecentConversation(tuple(sound[-limit:]), shown.audit, len(messages) - len(sound))
 
     def _audit(
         self,
@@ -200,7 +228,7 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
         lately: RecentConversation,
         gate: PrivateGate,
         thread: Scope | None,
-        prepared: PreparedQuery,
+        prepared: PreparedRetrieval,
     ) -> ProjectionAudit:
         identity = self.governance.identity
         source, render = self._budgets()
@@ -229,6 +257,8 @@ class Project(QueryRead, Read[PreparedQuery, MemoryProjectionReport]):
             cut_ids=tuple(line.id for line in block.lines if line.cut),
             omitted=block.omitted,
             recent_messages_limit=self._recent_limit,
+            agent_skills=audit_skills(block, prepared.skill_hits),
+            agent_skills_reason=reason_for_none(prepared.skills, prepared.skill_hits),
         )
 
 
@@ -243,11 +273,12 @@ def _context(block: MemoryBlock, lately: RecentConversation) -> ProjectionContex
             if line.recent is not None
         ),
         transcript=lately.audit,
+        agent_skills=tuple(replace(line.skill, snippet=line.text) for line in block.lines if line.skill is not None),
     )
 
 
 def _source_authority(block: MemoryBlock) -> SourceAuthority:
     said = Counter(line.recent.authority.value for line in block.lines if line.recent is not None)
     trusted = (line.hit.trust for line in block.lines if line.hit is not None and line.hit.trust is not None)
-    trust = Counter(found.name.lower() for found in trusted)
+    trust = Counter(map(str, trusted))
     return SourceAuthority(dict(sorted(said.items())), dict(sorted(trust.items())))

@@ -24,6 +24,7 @@ from holdfast.domain.ids import MemoryId, MessageId, ResourceId, TurnId
 from holdfast.domain.memory import Plane, Trust
 from holdfast.domain.resources import URI_SCHEME, Resource, resource_uri
 from holdfast.domain.runtime_api.exchange import Taken
+from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import ActorAttribution, Authority, TranscriptState
 from holdfast.errors import DuplicateId
@@ -31,6 +32,8 @@ from holdfast.ports import NewMessage, NewRevision, NewTurn, StoredAlias, Transa
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
 from holdfast.runtime.job_queue import enqueue_indexing
+from holdfast.runtime.record_writes import add_history, add_resource, add_turn
+from holdfast.runtime.skills.stored_skill import restore_skill
 
 # Placeholder for a text that was not exported, until the turn gets its archived state and the text is removed.
 _NO_TEXT = "-"
@@ -100,9 +103,7 @@ class RecordImporter:
         if not new:
             return skipped
         try:
-            stored = transaction.transcripts.add_turn(
-                replace(new_turn, messages=new), self.core.embedder.fingerprint, self.core.analyzer.version
-            )
+            stored = add_turn(transaction, self.core, replace(new_turn, messages=new))
         except DuplicateId:
             # The host's id names another message here, which is not changed.
             return skipped + Taken(known=len(new))
@@ -170,10 +171,9 @@ class RecordImporter:
             return Taken(forgotten=1)
         if transaction.records.existing_ids([memory_id]):
             return Taken(known=1)
-        fingerprint, version = self.core.embedder.fingerprint, self.core.analyzer.version
-        number = None
-        for revision in self._revisions(memory, memory_id, entries):
-            number = transaction.records.add_revision(replace(revision, supersedes=number), fingerprint, version)
+        add_history(transaction, self.core, self._revisions(memory, memory_id, entries))
+        if memory.skill is not None:
+            restore_skill(transaction, memory_id, copy_fields(SkillState, memory.skill), self.core.clock.now())
         self._queue_indexing(transaction, scope, [memory_id])
         return Taken(memories=1)
 
@@ -195,6 +195,7 @@ class RecordImporter:
                 reason=revision.reason,
                 evidence=tuple(MessageId(_target_id(each, self.messages_home)) for each in revision.evidence),
                 moved=True,
+                by_runtime=True,
                 metadata=revision.metadata,
                 analysis=entry.analysis,
                 vectors=entry.vectors,
@@ -222,7 +223,7 @@ class RecordImporter:
         # Chunks are imported before their resource. If none exists, it was forgotten here; resources have no tombstone.
         if archived.chunks and not transaction.resources.chunks(resource):
             return Taken(forgotten=1)
-        transaction.resources.add(resource, (), self.core.embedder.fingerprint, self.core.analyzer.version)
+        add_resource(transaction, self.core, resource, ())
         return Taken(resources=1)
 
     def _alias(self, transaction: Transaction, archived: ArchivedAlias) -> Taken:

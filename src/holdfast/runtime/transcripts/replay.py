@@ -10,7 +10,7 @@ from holdfast.domain.checks import checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope, key_of
 from holdfast.domain.lifecycle import Admission, ModeInput, Trigger, admit, checked_mode
-from holdfast.domain.redaction import RedactedSlice, redact_turns
+from holdfast.domain.redaction import RedactedTranscriptSlice, redact_turns
 from holdfast.domain.runtime_api.transcripts import (
     MemoryTranscriptExportReport,
     MemoryTranscriptExportRequest,
@@ -58,7 +58,7 @@ class _TranscriptPage:
     """A redacted page. `clipped`: the profile's page size is below the requested limit."""
 
     thread: Scope
-    slice: RedactedSlice
+    slice: RedactedTranscriptSlice
     next_cursor: str | None
     clipped: bool
 

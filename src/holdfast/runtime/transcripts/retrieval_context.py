@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.domain.access import Grant, readable_partitions
+from holdfast.domain.agent_skills import NO_DIRECTORIES, AgentSkillDirectoryReport, AgentSkillHit, rank_skills
 from holdfast.domain.checks import checked_instance, checked_text
 from holdfast.domain.conditions import ModelContextCondition
 from holdfast.domain.field_copies import copy_fields
@@ -18,13 +20,20 @@ from holdfast.domain.results import Hit
 from holdfast.domain.runtime_api.retrieval import RecalledRecord, ToolRegistryRef
 from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
-from holdfast.ports import Reader, SearchOptions
+from holdfast.loops import run_in_thread
+from holdfast.ports import RankedCandidates, Reader, SearchOptions
 from holdfast.runtime.gate import Core
+from holdfast.runtime.recall import nothing_reason
 from holdfast.runtime.search import PreparedQuery, prepare_query
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress
 
 MAX_REGISTRIES = 64
 _NAME_CHARS = 256
+# The end of the reason why nothing is shown.
+NO_OWNER = (
+    "this runtime names no subject and no agent, so it reads only what belongs to everybody: open it with subject= or"
+    " agent="
+)
 
 
 def validate_mode(mode_input: object, pressure: object) -> tuple[ModeInput, Pressure]:
@@ -41,6 +50,14 @@ def check_registries(refs: object) -> None:
         checked_instance(ref, ToolRegistryRef, "tool_registry_refs")
         for name in ToolRegistryRef.__slots__:
             checked_text(getattr(ref, name), f"tool_registry_refs.{name}", max_chars=_NAME_CHARS)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRetrieval(PreparedQuery):
+    """A query that is ready to be ranked, and the host's skills: all of them, and those that match it."""
+
+    skills: AgentSkillDirectoryReport = NO_DIRECTORIES
+    skill_hits: tuple[AgentSkillHit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +85,28 @@ class RetrievalContext:
     def thread(self, reader: Reader) -> Scope | None:
         return None if self.address is None else self.address.resolve(reader)
 
-    async def prepare_query(self, core: Core, grant: Grant, query: str) -> PreparedQuery:
+    async def prepare_query(self, core: Core, grant: Grant, query: str) -> PreparedRetrieval:
         """Prepare the query for ranking."""
         thread = None if self.address is None else self.address.stated
         if self.address is not None and self.address.where.conversation_id is None:
             # Only the store can resolve a chat id to its conversation.
             thread = await core.store.read(grant, self.address.resolve)
-        return await prepare_query(core, grant, query, self.search_options(thread))
+        prepared = await prepare_query(core, grant, query, self.search_options(thread))
+        skills = await self.scan_skills()
+        return copy_fields(PreparedRetrieval, prepared, skills=skills, skill_hits=rank_skills(skills.entries, query))
+
+    async def scan_skills(self) -> AgentSkillDirectoryReport:
+        """Read the folders of skills again, as far as they changed."""
+        scan = self.governance.scan_skills
+        return NO_DIRECTORIES if scan is None else await run_in_thread(scan)
+
+    def explain_nothing(self, ranked: RankedCandidates, min_score: float | None) -> str:
+        """Say why nothing is shown. A runtime without an owner is told that, whatever else it found."""
+        reason = nothing_reason(ranked, ranked.floor if min_score is None else min_score)
+        if not ranked.best:
+            messages = "" if self.address is None else ", and no message of this conversation"
+            reason = f"nothing was found: no memory matches{messages}"
+        return reason if self.governance.identity.has_owner else f"{reason}; {NO_OWNER}"
 
     def search_options(
         self, thread: Scope | None, top_k: int = 1, valid_at: datetime | None = None, *, private: bool = False
@@ -88,7 +120,16 @@ class RetrievalContext:
         )
 
 
-def to_recalled_record(hit: Hit, text: str | None = None, *, cut: bool = False) -> RecalledRecord:
+def drop_broken(reader: Reader, hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], int]:
+    """Return the hits that rest on sound evidence, and the number of the others: nothing of those is trusted."""
+    broken = reader.transcripts.resting_on_broken([hit.id for hit in hits]) if hits else frozenset()
+    sound = tuple(hit for hit in hits if hit.id not in broken)
+    return sound, len(hits) - len(sound)
+
+
+def to_recalled_record(
+    hit: Hit, text: str | None = None, *, cut: bool = False, skill_name: str | None = None
+) -> RecalledRecord:
     """Convert a hit for a report. A message is not listed as its own evidence."""
     return copy_fields(
         RecalledRecord,
@@ -96,4 +137,5 @@ def to_recalled_record(hit: Hit, text: str | None = None, *, cut: bool = False) 
         text=hit.text if text is None else text,
         evidence_ids=tuple(link.message_id for link in hit.evidence if link.message_id != hit.id),
         cut=cut,
+        skill_name=skill_name,
     )

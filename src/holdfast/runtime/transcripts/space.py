@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant, check_view
 from holdfast.domain.archive_format import Archived, ArchivedAlias, ArchivedMemory, ArchivedTurn
 from holdfast.domain.checks import checked_flag
+from holdfast.domain.continuity_snapshot import is_summary
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import EventId
 from holdfast.domain.lifecycle import ModeInput, admit, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, MemoryRecord, Status
 from holdfast.domain.runtime_api.exchange import MemorySpaceExportReport, MemorySpaceImportReport, SpaceCounts, Taken
+from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Scope
 from holdfast.domain.space_file import (
+    LeftOut,
     SpaceFileHeader,
     SpaceFileWriter,
     VerifiedSpaceFile,
@@ -28,10 +31,11 @@ from holdfast.domain.transcript_turns import View
 from holdfast.errors import InvalidInput
 from holdfast.loops import run_in_thread
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.event_log import append_event
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.transcripts.archive import archive_memory, archive_resource, archive_turns
+from holdfast.runtime.transcripts.budgets import require_budget
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
-from holdfast.runtime.transcripts.manifest_and_events import append_event
 from holdfast.runtime.transcripts.record_import import IndexedRecord, RecordImporter, index_records
 
 Tell = Callable[[int, int], None]
@@ -39,6 +43,7 @@ _PAGE = 256
 # Maximum size of one commit of an import.
 _CHUNK_RECORDS = 256
 _CHUNK_CHARS = 1_000_000
+_NOTHING = LeftOut()
 
 
 def ignore_progress(done: int, total: int) -> None:
@@ -49,7 +54,7 @@ def ignore_progress(done: int, total: int) -> None:
 class ExportSpace(Read[StartedOperation, MemorySpaceExportReport]):
     """Write a space to `sink`, line by line, from one snapshot: a single read transaction, however long it takes.
 
-    Private content is included only on request, for an operator that may read the raw view: private authorities and
+    Private content is included only on request, for an operator that may read the raw view: transcripts, private
     planes, deferred memories, evidence, and aliases.
     """
 
@@ -85,10 +90,16 @@ class ExportSpace(Read[StartedOperation, MemorySpaceExportReport]):
             aliases=export.writer.counts["alias"],
             redacted=export.withheld,
         )
-        return self._report(prepared, counts, export.writer.content_fingerprint, export.writer.size_bytes)
+        writer = export.writer
+        return self._report(prepared, counts, writer.content_fingerprint, writer.size_bytes, export.left_out)
 
     def _report(
-        self, prepared: StartedOperation, counts: SpaceCounts, fingerprint: str | None, size: int
+        self,
+        prepared: StartedOperation,
+        counts: SpaceCounts,
+        fingerprint: str | None,
+        size: int,
+        left_out: LeftOut = _NOTHING,
     ) -> MemorySpaceExportReport:
         return MemorySpaceExportReport(
             accepted=prepared.is_admitted,
@@ -100,8 +111,9 @@ class ExportSpace(Read[StartedOperation, MemorySpaceExportReport]):
             content=None,
             path=None,
             lifecycle_report=prepared.report_transfer(
-                f"{counts.turns} turns, {counts.memories} memories, {size} bytes"
+                f"{counts.turns} turns, {counts.memories} memories, {size} bytes; {left_out.turns} turns left out"
             ),
+            left_out=left_out,
         )
 
     def record_count(self, result: MemorySpaceExportReport) -> int:
@@ -121,10 +133,13 @@ class _SpaceExport:
         counts = reader.maintenance.counts(prepared.core.embedder.fingerprint, prepared.core.analyzer.version)
         self._total = counts["messages"] + counts["memories"]
         self._done = 0
+        self.left_out = _NOTHING if self._private else self._count_turns()
 
     def run(self) -> _SpaceExport:
-        self._verb.sink(self.writer.header(SpaceFileHeader(self._verb.scope.space, self._at, self._private)))
-        for part in (self._turns(), self._memories(), self._resources(), self._aliases() if self._private else ()):
+        header = SpaceFileHeader(self._verb.scope.space, self._at, self._private, self.left_out)
+        self._verb.sink(self.writer.header(header))
+        turns, aliases = (self._turns(), self._aliases()) if self._private else ((), ())
+        for part in (turns, self._memories(), self._resources(), aliases):
             for archived in part:
                 self._verb.sink(self.writer.line(archived))
         self._verb.sink(self.writer.trailer())
@@ -134,13 +149,23 @@ class _SpaceExport:
         self._done += by
         self._verb.tell(min(self._done, self._total), self._total)
 
+    def _count_turns(self) -> LeftOut:
+        turns = messages = 0
+        for thread in self._threads():
+            after = 0
+            while page := self._reader.transcripts.turn_states(thread, after, _PAGE):
+                after = page[-1].sequence
+                turns += len(page)
+                messages += sum(turn.messages for turn in page)
+        self._report_progress(messages)
+        return LeftOut(turns, messages)
+
     def _turns(self) -> Iterator[ArchivedTurn]:
-        view = View.RAW_OWNER_ONLY if self._private else View.EXPORT
         for thread in self._threads():
             after = 0
             while turns := self._reader.transcripts.turns(thread, after, _PAGE):
                 after = turns[-1].sequence
-                archived, withheld = archive_turns(self._reader, thread, turns, view)
+                archived, withheld = archive_turns(self._reader, thread, turns, View.RAW_OWNER_ONLY)
                 self.messages += sum(len(turn.messages) for turn in archived)
                 self.withheld += withheld
                 yield from archived
@@ -158,9 +183,14 @@ class _SpaceExport:
         while page := self._reader.records.memories(after, _PAGE):
             after = page[-1][0].id
             links = self._reader.records.links([revisions[0].id for revisions in page]) if self._private else {}
+            skills = self._reader.skills.states([revisions[0].id for revisions in page])
             for revisions in page:
-                if self._private or _is_public(revisions):
-                    yield archive_memory(revisions, links)
+                skill = skills.get(revisions[0].id)
+                if self._private:
+                    yield archive_memory(revisions, links, skill)
+                elif _is_public(revisions, skill):
+                    # A note says how a turn went, in words of its transcript.
+                    yield archive_memory(revisions, links, skill and replace(skill, last_outcome_note=None))
             self._report_progress(len(page))
 
     def _resources(self) -> Iterator[Archived]:
@@ -178,9 +208,16 @@ class _SpaceExport:
                     yield ArchivedAlias(kept.thread, kept.key.hex(), kept.trusted, kept.recorded_at)
 
 
-def _is_public(revisions: Sequence[MemoryRecord]) -> bool:
-    """True if no revision is private: one private revision withholds all, because the others may say the same."""
-    return all(each.plane not in GUARDED_PLANES and each.status is Status.ACCEPTED for each in revisions)
+def _is_public(revisions: Sequence[MemoryRecord], skill: SkillState | None) -> bool:
+    """True if no revision is private: one private revision withholds all, because the others may say the same.
+
+    The summary of a conversation that a snapshot brought is raw text of its transcript. A skill that is off, or failed,
+    is quarantined too, but not in doubt.
+    """
+    is_deferred = any(each.status is not Status.ACCEPTED for each in revisions)
+    if skill.needs_approval if skill is not None else is_deferred:
+        return False
+    return not any(each.plane in GUARDED_PLANES or is_summary(each.plane, each.text) for each in revisions)
 
 
 # --- import -----------------------------------------------------------------------------------------------------------
@@ -232,7 +269,7 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
         chunks = _chunks(read_records(self.source(), space))
         while chunk := await run_in_thread(lambda: next(chunks, None)):
             prepared = await index_records(core, chunk)
-            taken += await core.store.write(grant, partial(_import_records, intake, prepared))
+            taken += await core.store.write(grant, partial(_import_records, self.governance, intake, prepared))
             done += len(chunk)
             self.tell(done, found.records)
         return _ImportedSpace(started, found, taken)
@@ -251,6 +288,9 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
                 details={"operation": self.action.value, "turns": taken.turns, "memories": taken.memories},
             )
         summary = f"{taken.turns} turns, {taken.memories} memories, {taken.known} known"
+        left_out = None if found is None else found.header.left_out
+        if left_out is not None and left_out.turns:
+            summary += f"; the file leaves {left_out.turns} turns out"
         return MemorySpaceImportReport(
             accepted=found is not None,
             changed=taken.changed,
@@ -259,6 +299,7 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
             content_fingerprint=None if found is None else found.content_fingerprint,
             taken=taken,
             lifecycle_report=prepared.started.report_transfer(summary, changed=taken.changed, event_id=event_id),
+            left_out=left_out,
         )
 
     def has_work(self, core: Core, result: MemorySpaceImportReport) -> bool:
@@ -268,10 +309,14 @@ class ImportSpace(Write[_ImportedSpace, MemorySpaceImportReport]):
         return result.taken.messages + result.taken.memories
 
 
-def _import_records(intake: RecordImporter, records: Sequence[IndexedRecord], transaction: Transaction) -> Taken:
+def _import_records(
+    governance: Governance, intake: RecordImporter, records: Sequence[IndexedRecord], transaction: Transaction
+) -> Taken:
     taken = Taken()
     for record in records:
         taken += intake.import_record(transaction, record)
+    if taken.changed:
+        require_budget(transaction, governance)
     return taken
 
 

@@ -9,18 +9,19 @@ from typing import ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.derived_refs import RepairIssue, RepairIssueKind
-from holdfast.domain.events import EventKind
+from holdfast.domain.events import EVENTS_KEPT, EventKind
 from holdfast.domain.ids import OperationId
 from holdfast.domain.jobs import JobKind
-from holdfast.domain.manifest import EVENTS_KEPT, MENDS, Manifest, RepairAction, StoreRepair, ThreadIssues
+from holdfast.domain.manifest import MENDS, Manifest, RepairAction, StoreRepair, ThreadIssues
 from holdfast.domain.profiles import PROFILES
 from holdfast.domain.results import Finding
 from holdfast.domain.scope import Scope
 from holdfast.errors import ManifestMismatch
 from holdfast.ports import Reader, Transaction
+from holdfast.runtime.event_log import append_event
 from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.job_queue import enqueue_for_store
-from holdfast.runtime.transcripts.manifest_and_events import append_event, load_manifest
+from holdfast.runtime.transcripts.manifest_and_events import load_manifest
 
 _MOST_ISSUES = 1_000
 _PAGE = 256

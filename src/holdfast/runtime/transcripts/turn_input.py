@@ -8,7 +8,14 @@ from datetime import datetime
 from typing import TypeVar
 
 from holdfast.domain import ids
-from holdfast.domain.checks import check_metadata, checked_instance, checked_instances, checked_text, checked_whole
+from holdfast.domain.checks import (
+    Metadata,
+    check_metadata,
+    checked_instance,
+    checked_instances,
+    checked_text,
+    checked_whole,
+)
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import MessageId, TurnId
 from holdfast.domain.runtime_api.transcripts import TurnMessage
@@ -31,25 +38,36 @@ T = TypeVar("T")
 
 # Leaves room for the suffixes of a turn's parts and messages.
 MAX_TURN_ID_CHARS = 200
+# The metadata of messages of a turn in which external content was used.
+EXTERNAL_CONTENT_USED = "source.external_content_used"
 
 AUTHORITY_OF: Mapping[Role, Authority] = {
     Role.USER: Authority.USER_ASSERTED,
     Role.ASSISTANT: Authority.ASSISTANT_UTTERANCE,
-    Role.TOOL: Authority.RUNTIME_OBSERVATION,
-    Role.SYSTEM: Authority.RUNTIME_OBSERVATION,
+    # The operator's own unless the host labels it: the output of a tool may be a stack trace.
+    Role.TOOL: Authority.OPERATOR_DIAGNOSTIC,
+    Role.SYSTEM: Authority.OPERATOR_DIAGNOSTIC,
 }
+# Earlier versions gave this authority to unlabelled messages of tools and systems.
+_EARLIER_DEFAULT = Authority.RUNTIME_OBSERVATION
 
 
 @dataclass(frozen=True, slots=True)
 class ValidatedMessage:
-    """A validated message and its authority."""
+    """A validated message and its authority, which the host named or its role gave."""
 
     draft: Draft
     authority: Authority
+    is_labelled: bool = False
 
     @property
     def role_and_text(self) -> Utterance:
         return Utterance(self.draft.role, self.draft.text)
+
+    def may_have(self, stored: Authority) -> bool:
+        """True if the message, sent again, may be stored with that authority."""
+        former = not self.is_labelled and self.authority is Authority.OPERATOR_DIAGNOSTIC
+        return stored is self.authority or (former and stored is _EARLIER_DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +93,11 @@ def validate_turn_id(turn_id: object) -> str:
 
 
 def validate_message(
-    message: TurnMessage, governance: Governance, attribution: ActorAttribution | None, *, external: bool = False
+    message: TurnMessage, governance: Governance, attribution: ActorAttribution | None
 ) -> ValidatedMessage:
-    """Validate a message. With `external`, tool output is external content, not the runtime's own observation."""
     role = checked_member(Role, message.role, "role")
-    default = AUTHORITY_OF[role]
-    if external and role is Role.TOOL:
-        default = Authority.EXTERNAL_CONTENT
-    authority = default if message.authority is None else checked_member(Authority, message.authority, "authority")
+    is_labelled = message.authority is not None
+    authority = checked_member(Authority, message.authority, "authority") if is_labelled else AUTHORITY_OF[role]
     draft = Draft(
         text=message.text,
         sender=message.sender or _sender(role, governance, attribution),
@@ -91,7 +106,7 @@ def validate_message(
         external_id=message.message_id,
         metadata=message.metadata,
     )
-    return ValidatedMessage(draft, authority)
+    return ValidatedMessage(draft, authority, is_labelled)
 
 
 def _sender(role: Role, governance: Governance, attribution: ActorAttribution | None) -> str | None:
@@ -102,7 +117,7 @@ def _sender(role: Role, governance: Governance, attribution: ActorAttribution | 
     return who.agent_id or identity.agent_id if role is Role.ASSISTANT else None
 
 
-def with_metadata(given: ValidatedMessage, more: Mapping[str, str]) -> ValidatedMessage:
+def with_metadata(given: ValidatedMessage, more: Metadata) -> ValidatedMessage:
     if not more:
         return given
     metadata = {**given.draft.metadata, **more}

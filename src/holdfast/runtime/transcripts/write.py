@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from holdfast.domain.access import Action, ActorKind, Grant
-from holdfast.domain.candidates import TARGETS, CandidatePrivacy
+from holdfast.domain.candidates import TARGETS, CandidatePrivacy, is_of_a_user
 from holdfast.domain.checks import checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import checked_id
+from holdfast.domain.ids import MemoryId, checked_id
 from holdfast.domain.memory import Plane, Trust, Validity
 from holdfast.domain.runtime_api.writing import (
     LongTermExtraction,
@@ -24,12 +24,14 @@ from holdfast.domain.runtime_api.writing import (
     TranscriptEvidenceRef,
 )
 from holdfast.domain.scope import Scope
-from holdfast.domain.times import checked_time
+from holdfast.domain.times import checked_iso_time
 from holdfast.domain.transcript_turns import Authority, checked_member
 from holdfast.errors import AliasNotTrusted, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
+from holdfast.runtime.skills.near_skills import near_procedures
+from holdfast.runtime.transcripts.budgets import require_budget
 from holdfast.runtime.transcripts.candidate_writer import (
     CandidateAuthor,
     CandidateSource,
@@ -42,6 +44,7 @@ from holdfast.runtime.transcripts.conversation_address import ConversationAddres
 MAX_CANDIDATES = 256
 MAX_EVIDENCE_REFS = 256
 MIXED = "mixed"
+EXTRACTION = "long_term_extraction"
 # Maximum trust of a candidate by the kind of actor that writes it.
 _CEILINGS = {ActorKind.OPERATOR: Trust.VERIFIED, ActorKind.SYSTEM: Trust.VERIFIED, ActorKind.USER: Trust.STATED}
 
@@ -51,6 +54,7 @@ class _PreparedWrite:
     started: StartedOperation
     writer: CandidateAuthor
     entries: Sequence[indexing.IndexedText]
+    near: Sequence[tuple[MemoryId, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
             raise InvalidInput("candidates", "give at least one candidate or an extraction, not both")
         operation, candidates = "candidates", tuple(request.given)
         if request.extraction is not None:
-            operation, candidates = "long_term_extraction", _extraction_candidates(request.extraction)
+            operation, candidates = EXTRACTION, _extraction_candidates(request.extraction)
         if len(candidates) > MAX_CANDIDATES:
             raise InvalidInput("candidates", f"has {len(candidates):,} entries; at most {MAX_CANDIDATES:,} are allowed")
         for place, candidate in enumerate(candidates):
@@ -85,7 +89,11 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
         entries = await indexing.make_entries(core, [candidate.content for candidate in self.candidates])
         ceiling = _CEILINGS.get(grant.actor.kind, Trust.MODEST)
         writer = CandidateAuthor(core, self.scope, str(grant.actor), ceiling, now)
-        return _PreparedWrite(StartedOperation(core, self.action, now), writer, entries)
+        texts = [
+            (Plane(each.target), each.content, entry) for each, entry in zip(self.candidates, entries, strict=True)
+        ]
+        near = await near_procedures(core, grant, self.scope, texts)
+        return _PreparedWrite(StartedOperation(core, self.action, now), writer, entries, near)
 
     def apply(self, transaction: Transaction, prepared: _PreparedWrite) -> MemoryWriteReport:
         governed = SemanticGovernance(
@@ -93,12 +101,14 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
                 transaction,
                 prepared.writer,
                 [
-                    IndexedCandidate(self._to_candidate(transaction, candidate), entry)
-                    for candidate, entry in zip(self.candidates, prepared.entries, strict=True)
+                    IndexedCandidate(self._to_candidate(transaction, candidate), entry, near)
+                    for candidate, entry, near in zip(self.candidates, prepared.entries, prepared.near, strict=True)
                 ],
             )
         )
         changed = any(verdict.changed for verdict in governed.verdicts)
+        if changed:
+            require_budget(transaction, self.governance)
         reasons = {verdict.reason.value for verdict in governed.verdicts}
         summary = f"{governed.accepted} accepted, {governed.deferred} deferred, {governed.rejected} rejected"
         return MemoryWriteReport(
@@ -117,11 +127,13 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
             target=Plane(candidate.target),
             privacy=CandidatePrivacy(candidate.privacy),
             content=candidate.content,
-            sources=tuple(self._source(reader, ref) for ref in candidate.evidence_refs),
+            sources=tuple(self._source(reader, ref, candidate) for ref in candidate.evidence_refs),
             validity=Validity(candidate.valid_from, candidate.valid_until),
         )
 
-    def _source(self, reader: Reader, ref: TranscriptEvidenceRef | str) -> CandidateSource:
+    def _source(
+        self, reader: Reader, ref: TranscriptEvidenceRef | str, candidate: MemoryWriteCandidate
+    ) -> CandidateSource:
         if isinstance(ref, str):
             return CandidateSource(ref, None, None)
         if ref.message_id is not None:
@@ -131,7 +143,9 @@ class WriteMemory(Write[_PreparedWrite, MemoryWriteReport]):
             # An ambiguous chat id resolves to no turn.
             with contextlib.suppress(AliasNotTrusted):
                 thread = ConversationAddress.of(self.governance, where).resolve(reader)
-        return CandidateSource(None, ref.turn_id, thread)
+        # A pipeline reads whole turns. What it says of a user rests on the user's part of them.
+        by_user = self.operation == EXTRACTION and is_of_a_user(Authority(candidate.authority))
+        return CandidateSource(None, ref.turn_id, thread, by_user)
 
     def has_work(self, core: Core, result: MemoryWriteReport) -> bool:
         return result.changed and not core.embedder.local
@@ -176,7 +190,7 @@ def _validate_candidate(given: object, place: str, governance: Governance) -> No
         _check_ref(ref, f"{place}.evidence_refs", governance)
     for name in ("valid_from", "valid_until"):
         if (moment := getattr(candidate, name)) is not None:
-            checked_time(moment, f"{place}.{name}")
+            checked_iso_time(moment, f"{place}.{name}")
     Validity(candidate.valid_from, candidate.valid_until)
 
 

@@ -21,6 +21,7 @@ from tokenizers import Encoding, Tokenizer
 
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderMisconfigured, EmbedderUnavailable
+from holdfast.installation import install_command
 from holdfast.loops import ThreadPool
 from holdfast.ports import Purpose
 from holdfast.search.embedders.static import file_hash
@@ -96,7 +97,7 @@ def _runtime() -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise EmbedderMisconfigured("onnxruntime is not installed: pip install 'holdfast[onnx]'") from error
+        raise EmbedderMisconfigured(f"onnxruntime is not installed: {install_command('onnx')}") from error
     return onnxruntime
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from holdfast.domain.custom_embedder import DERIVED, NAMED
 from holdfast.domain.ranking import FloatArray
 from holdfast.errors import EmbedderNotNamed
 from holdfast.ports import Purpose
@@ -27,6 +28,13 @@ class UnnamedEmbedder:
         raise self.missing_error()
 
     def missing_error(self) -> EmbedderNotNamed:
+        kind, _, name = self.fingerprint.partition(":")
+        if kind in (DERIVED, NAMED):
+            return EmbedderNotNamed(
+                f"{self._store} was embedded by {name.rsplit(':', 2)[0]:.80} of a Python program; search it by meaning"
+                " there, with embedder= of holdfast.open, or here by words (method keyword), or name static to embed"
+                " everything again"
+            )
         return EmbedderNotNamed(
             f"{self._store} was embedded by {self.fingerprint:.80}, and no embedder is named now; name that one"
             " (embedder=, --embedder or HOLDFAST_EMBEDDER), or name static to embed everything again"

@@ -49,6 +49,10 @@ class PostgresCopyEndpoint(SqlCopyEndpoint):
         )
         return ("postgres", *found[0], self._place.schema)
 
+    @property
+    def address(self) -> str:
+        return self._place.shown
+
     def snapshot(self) -> None:
         with self._translating():
             self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -78,6 +82,10 @@ class PostgresCopyEndpoint(SqlCopyEndpoint):
         for table in _NUMBERING:
             [(last,)] = self._session.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchall()
             self._session.execute(_SEQUENCE.format(table, "id"), (last, last))
+
+    def _wait_for_writers(self) -> None:
+        # Conflicts with every statement that changes records.
+        self._session.execute("LOCK TABLE records IN SHARE MODE")
 
     def close(self) -> None:
         # Unlock explicitly: the server notices a closed connection late, and would refuse others meanwhile.

@@ -32,6 +32,11 @@ class PostgresDialect(Dialect):
     blank_texts = "DELETE FROM texts"
     has_text_condition = "TRUE"
     vector_bytes = "2 * vector_dims(v.vector)"
+    text_bytes = "octet_length(t.text)"
+    store_bytes = (
+        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
+        " WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+    )
     unreadable = (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted)
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
+from holdfast.domain.backups import BackupRecord
 from holdfast.domain.manifest import MANIFEST, retarget_manifest
 from holdfast.errors import CopyRefused, StoreCorrupt, StoreUnusable
 from holdfast.failpoints import reach
 from holdfast.stores.copying import DERIVED, TABLES, Key, Row, Table
+from holdfast.stores.sql import backups
 from holdfast.stores.sql.checksums import check_rows
 from holdfast.stores.sql.dialect import Database, Dialect, Rows
 
@@ -25,6 +27,7 @@ _NUMBERED = (
     ("resources", "number"),
     ("turns", "words"),
     ("deliveries", "payload"),
+    ("runtime_skills", "words"),
 )
 # One line for each way in which a table can change.
 _STATE = (
@@ -35,6 +38,8 @@ _STATE = (
     "SELECT count(*), max(number) FROM resources",
     "SELECT count(*), max(recorded_at), sum(trusted) FROM aliases",
     "SELECT count(*), max(id), count(content_hash) FROM events",
+    "SELECT count(*), max(words), sum(use_count + validated_success_count + mismatch_count), sum(enabled),"
+    " sum(needs_approval), sum(revision_pending) FROM runtime_skills",
     "SELECT kind, count(*), max(created_at), max(rotated_at), max(revoked_at) FROM credentials GROUP BY kind"
     " ORDER BY kind",
     "SELECT space, id, revision, deleted_at FROM bindings ORDER BY space, id",
@@ -51,7 +56,10 @@ _STATE = (
 def refuse_unfinished(database: Database, location: str) -> None:
     """Refuse a store that a copy has only partly filled."""
     if is_unfinished(database):
-        raise StoreUnusable(f"{location} is the target of an incomplete copy; resume it: `holdfast store copy FROM TO`")
+        raise StoreUnusable(
+            f"{location} is the target of an incomplete copy or restore; run the same command again to resume it, such"
+            " as `holdfast store copy FROM TO`"
+        )
 
 
 def is_unfinished(database: Database) -> bool:
@@ -79,6 +87,11 @@ class SqlCopyEndpoint(ABC):
     @property
     @abstractmethod
     def identity(self) -> tuple[object, ...]: ...
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """The place of the store, without secrets: the same, if possible, however it was named."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -110,6 +123,45 @@ class SqlCopyEndpoint(ABC):
     @abstractmethod
     def _restart_numbering(self, highest: int) -> None:
         """Within a transaction: number new records above `highest`, and give other new rows unused ids."""
+
+    @abstractmethod
+    def _wait_for_writers(self) -> None:
+        """Within a transaction: wait until all that others have begun to write is committed."""
+
+    # --- backups ---
+
+    def refuse_unfinished(self) -> None:
+        with self._translating():
+            refuse_unfinished(self._db, self.location)
+
+    def name_store(self, store_id: str) -> str:
+        """Return the id of the store. It gets this one if it has none."""
+        with self._committing():
+            backups.set_store_id(self._db, store_id)
+        with self._translating():
+            return backups.read_store_id(self._db) or store_id
+
+    def backup_records(self) -> Sequence[BackupRecord]:
+        with self._translating():
+            return backups.read_records(self._db)
+
+    def last_number(self) -> int:
+        """Return the highest number of a record, forgotten ones included."""
+        numbers = (self._select(f"SELECT coalesce(max({column}), 0) FROM {table}") for table, column in _NUMBERED)
+        return max(int(found[0][0]) for found in numbers)
+
+    def note_backup(self, record: BackupRecord) -> None:
+        """Record a backup that is about to be made. A forget that it does not reflect knows of it from now on."""
+        with self._committing():
+            self._wait_for_writers()
+            backups.save_record(self._db, record)
+
+    def change_backups(self, saved: Sequence[BackupRecord], dropped: Sequence[BackupRecord] = ()) -> None:
+        with self._committing():
+            for record in saved:
+                backups.save_record(self._db, record)
+            for record in dropped:
+                backups.drop_record(self._db, record)
 
     # --- reading ---
 
@@ -187,11 +239,7 @@ class SqlCopyEndpoint(ABC):
     def complete(self, before: str) -> None:
         with self._committing():
             self._check_note(self._db.execute("DELETE FROM meta WHERE key = ? AND value = ?", (NOTE, before)))
-            highest = max(
-                int(self._db.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()[0])
-                for table, column in _NUMBERED
-            )
-            self._restart_numbering(highest)
+            self._restart_numbering(self.last_number())
             self._rename_backend()
 
     def _rename_backend(self) -> None:
@@ -208,6 +256,7 @@ def _copy_condition(table: Table) -> str:
             "(EXISTS (SELECT 1 FROM records r WHERE r.number = t.number AND r.status <> 'raw_deleted')"
             " OR EXISTS (SELECT 1 FROM resources r WHERE r.number = t.number)"
             " OR EXISTS (SELECT 1 FROM turns u WHERE u.words = t.number)"
+            " OR EXISTS (SELECT 1 FROM runtime_skills k WHERE k.words = t.number)"
             " OR EXISTS (SELECT 1 FROM deliveries d WHERE d.payload = t.number))"
         )
-    return f"key <> '{NOTE}'" if table.name == "meta" else "1 = 1"
+    return f"key NOT IN ('{NOTE}', '{backups.BACKUP_MANIFEST}')" if table.name == "meta" else "1 = 1"

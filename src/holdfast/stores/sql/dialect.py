@@ -45,7 +45,9 @@ class Dialect(Protocol):
 
     `blank_texts` is the head of the statement that erases the words of forgotten records, and `written` the condition
     on a row of `texts` (as `t`) that still has some. `vector_bytes` is the length of the vector in a row of `vectors`
-    (as `v`).
+    (as `v`), `text_bytes` that of the text in a row of `texts` (as `t`).
+
+    `store_bytes` is the statement that measures the store.
 
     `unreadable` are the errors of the database that damage may cause.
     """
@@ -56,6 +58,8 @@ class Dialect(Protocol):
     blank_texts: str
     has_text_condition: str
     vector_bytes: str
+    text_bytes: str
+    store_bytes: str
     unreadable: tuple[type[Exception], ...]
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -48,7 +48,7 @@ _CHECKS = {
     "records have the terms of their text": f"SELECT count(*) FROM records WHERE {BAD_TERMS}",
     "records are of a known kind": (
         f"SELECT count(*) FROM records WHERE kind NOT IN (0, 1) OR status NOT IN ({_quote_values(Status)})"
-        f" OR plane NOT IN ({_quote_values(Plane)}) OR trust NOT BETWEEN {min(Trust):d} AND {max(Trust):d}"
+        f" OR plane NOT IN ({_quote_values(Plane)}) OR trust NOT BETWEEN 0 AND {max(Trust).level}"
         f" OR kind = 1 AND plane IS NULL OR kind = 0 AND (role IS NULL OR role NOT IN ({_quote_values(Role)}))"
     ),
     "records lie in the partition of their scope": (
@@ -79,6 +79,11 @@ _CHECKS = {
         "SELECT count(*) FROM contradictions c LEFT JOIN records m ON m.number = c.memory_number"
         " WHERE coalesce(m.kind, -1) <> 1"
     ),
+    "runtime skills have their memory and their name": (
+        "SELECT count(*) FROM runtime_skills k LEFT JOIN texts t ON t.number = k.words WHERE t.number IS NULL"
+        " OR NOT EXISTS (SELECT 1 FROM records r WHERE r.id = k.memory_id AND r.partition_id = k.partition_id"
+        " AND r.plane = 'procedural')"
+    ),
     "resources have their text": (
         "SELECT count(*) FROM resources r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
     ),
@@ -91,7 +96,11 @@ _CHECKS = {
         " UNION ALL SELECT 1 FROM turns u JOIN resources o ON o.number = u.words"
         " UNION ALL SELECT 1 FROM deliveries d JOIN records o ON o.number = d.payload"
         " UNION ALL SELECT 1 FROM deliveries d JOIN resources o ON o.number = d.payload"
-        " UNION ALL SELECT 1 FROM deliveries d JOIN turns o ON o.words = d.payload) AS found"
+        " UNION ALL SELECT 1 FROM deliveries d JOIN turns o ON o.words = d.payload"
+        " UNION ALL SELECT 1 FROM runtime_skills k JOIN records o ON o.number = k.words"
+        " UNION ALL SELECT 1 FROM runtime_skills k JOIN resources o ON o.number = k.words"
+        " UNION ALL SELECT 1 FROM runtime_skills k JOIN turns o ON o.words = k.words"
+        " UNION ALL SELECT 1 FROM runtime_skills k JOIN deliveries o ON o.payload = k.words) AS found"
     ),
     "messages have their turn": (
         "SELECT count(*) FROM records r LEFT JOIN turns u ON u.id = r.turn_id"
@@ -136,8 +145,8 @@ _CHECKS = {
 _BLANK = (
     "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number AND r.status <> 'raw_deleted'"
     " LEFT JOIN resources o ON o.number = t.number LEFT JOIN turns u ON u.words = t.number"
-    " LEFT JOIN deliveries d ON d.payload = t.number"
-    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND {}"
+    " LEFT JOIN deliveries d ON d.payload = t.number LEFT JOIN runtime_skills k ON k.words = t.number"
+    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND k.memory_id IS NULL AND {}"
 )
 
 
@@ -182,6 +191,7 @@ def _check_rules(database: Database, dialect: Dialect) -> tuple[dict[str, int], 
             "vectors",
             "evidence",
             "contradictions",
+            "runtime_skills",
             "tombstones",
             "operations",
             "jobs",

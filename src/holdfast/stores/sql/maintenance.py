@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from holdfast.domain.backups import BackupRecord
 from holdfast.domain.manifest import RepairAction
-from holdfast.domain.results import Finding
+from holdfast.domain.profile_usage import HostedRecords
+from holdfast.domain.results import Finding, StoreUsage
 from holdfast.domain.times import to_micros
 from holdfast.errors import AccessDenied
 from holdfast.ports.repositories.maintenance import UNFILLED, RowPosition
 from holdfast.stores.sql import integrity, rows
+from holdfast.stores.sql.backups import read_records
 from holdfast.stores.sql.checksums import fill
 from holdfast.stores.sql.events import PASSING, prune_events
 from holdfast.stores.sql.grant_scope import SqlRepository
@@ -34,6 +37,18 @@ _LINKS_TO_NOTHING = (
 )
 # The lease has expired without news from the worker.
 _STUCK = "status = 'running' AND lease_until <= ?"
+# Each reads a partial index: there are few such jobs among all that succeeded.
+# Only a runtime gives its records an authority. A deleted text may still have its length.
+_HOSTED = (
+    "SELECT count(*), sum(CASE WHEN r.status <> 'raw_deleted' THEN {} END), max(r.number) FROM records r"
+    " JOIN partitions p ON p.id = r.partition_id LEFT JOIN texts t ON t.number = r.number"
+    " WHERE p.space = ? AND r.number > ? AND r.authority IS NOT NULL"
+)
+_OPEN_JOBS = "SELECT status, count(*), min(run_after) FROM jobs WHERE status IN ('queued', 'running') GROUP BY status"
+_GIVEN_UP_JOBS = (
+    "SELECT count(*) FROM jobs j WHERE status IN ('failed', 'cancelled') AND status = 'failed'"
+    " AND NOT EXISTS (SELECT 1 FROM jobs later WHERE later.retry_of = j.id)"
+)
 _REPAIR_COUNTS = {
     RepairAction.DROP_ORPHAN_VECTORS: f"SELECT count(*) FROM vectors WHERE {_VECTORS_OF_NOTHING}",
     RepairAction.DROP_ORPHAN_LINKS: f"SELECT count(*) FROM evidence WHERE {_LINKS_TO_NOTHING}",
@@ -64,6 +79,9 @@ class SqlMaintenanceReader(SqlRepository):
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
         return row[0] if row else None
 
+    def backups(self) -> Sequence[BackupRecord]:
+        return read_records(self._db)
+
     def counts(self, embedder: str, analyzer: int) -> dict[str, int]:
         within, values = self._scope.within()
         row = self._db.execute(_COUNTS.format(within), [analyzer, embedder, analyzer, embedder, *values]).fetchone()
@@ -85,6 +103,19 @@ class SqlMaintenanceReader(SqlRepository):
             "users": count_users(self._scope),
             "resources": count_resources(self._scope),
         }
+
+    def hosted_records(self, space: str, after: int) -> HostedRecords:
+        row = self._db.execute(_HOSTED.format(self._scope.dialect.text_bytes), (space, after)).fetchone()
+        return HostedRecords(int(row[0]), int(row[1] or 0), int(row[2] or 0))
+
+    def usage(self, now: datetime) -> StoreUsage:
+        self._require_everything()
+        (size,) = self._db.execute(self._scope.dialect.store_bytes).fetchone()
+        (given_up,) = self._db.execute(_GIVEN_UP_JOBS).fetchone()
+        jobs = {status: (count, due) for status, count, due in self._db.execute(_OPEN_JOBS).fetchall()}
+        queued, oldest = jobs.get("queued", (0, to_micros(now)))
+        running, _ = jobs.get("running", (0, 0))
+        return StoreUsage(int(size), queued, running, given_up, max(0, to_micros(now) - oldest) / 1e6)
 
     def integrity(self, embedder: str) -> tuple[dict[str, int], Sequence[Finding]]:
         checked, findings = integrity.check(self._db, self._scope.dialect)
@@ -117,7 +148,7 @@ class SqlMaintenanceReader(SqlRepository):
 
     def _require_everything(self) -> None:
         if not self._scope.grant.everywhere:
-            raise AccessDenied("a repair needs a grant over the whole store")
+            raise AccessDenied("this needs a grant over the whole store")
 
 
 class SqlMaintenanceWriter(SqlMaintenanceReader):

@@ -14,6 +14,7 @@ from holdfast.stores.sql.maintenance import SqlMaintenanceReader
 from holdfast.stores.sql.operations import SqlOperationReader
 from holdfast.stores.sql.records.reader import SqlRecordReader
 from holdfast.stores.sql.resources import SqlResourceReader
+from holdfast.stores.sql.skills import SqlSkillReader
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.users import SqlUserReader
 
@@ -26,6 +27,7 @@ class SqlReader:
     transcripts = Lazy(SqlTranscriptReader)
     aliases = Lazy(SqlAliasReader)
     resources = Lazy(SqlResourceReader)
+    skills = Lazy(SqlSkillReader)
     users = Lazy(SqlUserReader)
     bindings = Lazy(SqlBindingReader)
     deliveries = Lazy(SqlDeliveryReader)

@@ -94,6 +94,15 @@ class SqlResourceReader(SqlRepository):
         )
         return [_resource(row) for row in found]
 
+    def numbers_of(self, resource_ids: Sequence[str]) -> list[int]:
+        found = self._scope.rows_among("id", resource_ids, "SELECT number FROM resources WHERE {}")
+        return [int(number) for (number,) in found]
+
+    def partitions_of(self, resource_ids: Sequence[str]) -> list[tuple[str, int]]:
+        space, values = self._scope.in_space()
+        statement = f"SELECT r.id, r.partition_id FROM resources r WHERE {{}} AND {space}"
+        return list(self._scope.rows_among("r.id", resource_ids, statement, values))
+
     def plan_forget(self, target: ForgetTarget) -> list[str]:
         """Return the resources that the target names: of a conversation, of a subject, or the source itself."""
         if target.ids:

@@ -17,8 +17,9 @@ from functools import cache, lru_cache, partial
 from types import NoneType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from holdfast.domain.checks import Metadata
 from holdfast.domain.ids import MemoryId, MessageId, TurnId
-from holdfast.domain.memory import Evidence, MemoryRecord, Plane, Status, Trust, Validity
+from holdfast.domain.memory import TRUST_LEVELS, Evidence, MemoryRecord, Plane, Status, Validity
 from holdfast.domain.results import Record
 from holdfast.domain.scope import SCOPE_PARTS, Scope
 from holdfast.domain.times import from_micros, to_micros
@@ -73,7 +74,7 @@ def micros(at: datetime | None) -> int | None:
     return None if at is None else to_micros(at)
 
 
-def metadata_json(metadata: Mapping[str, str]) -> str | None:
+def metadata_json(metadata: Metadata) -> str | None:
     return json.dumps(dict(metadata), ensure_ascii=False) if metadata else None
 
 
@@ -108,7 +109,7 @@ def record(row: Sequence[Any], evidence: Sequence[Evidence] = (), contradicts: S
         scope=scope,
         plane=Plane(plane),
         text=text,
-        trust=Trust(trust),
+        trust=TRUST_LEVELS[trust],
         status=Status(status),
         validity=Validity(moment(valid_from), moment(valid_to)),
         recorded_at=from_micros(recorded_at),

@@ -14,6 +14,7 @@ from holdfast.stores.sql.maintenance import SqlMaintenanceWriter
 from holdfast.stores.sql.operations import SqlOperationWriter
 from holdfast.stores.sql.records.writer import SqlRecordWriter
 from holdfast.stores.sql.resources import SqlResourceWriter
+from holdfast.stores.sql.skills import SqlSkillWriter
 from holdfast.stores.sql.transcripts.writer import SqlTranscriptWriter
 from holdfast.stores.sql.users import SqlUserWriter
 from holdfast.stores.sql.write_scope import WriteScope
@@ -27,6 +28,7 @@ class SqlTransaction:
     transcripts = Lazy(SqlTranscriptWriter)
     aliases = Lazy(SqlAliasWriter)
     resources = Lazy(SqlResourceWriter)
+    skills = Lazy(SqlSkillWriter)
     users = Lazy(SqlUserWriter)
     bindings = Lazy(SqlBindingWriter)
     deliveries = Lazy(SqlDeliveryWriter)

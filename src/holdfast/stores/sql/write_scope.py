@@ -27,7 +27,9 @@ RECORD_COLUMNS = (
     "partition_id", "change", "kind", "scope_id", "source_key", "recorded_at", "analyzer", "flags", "length",
     "embedder_id", "terms", "id", "revision", "position", "status", "trust", "said_at",
 )  # fmt: skip
-MEMORY_COLUMNS = (*RECORD_COLUMNS, "plane", "slot_key", "valid_from", "valid_to")
+MEMORY_COLUMNS = (*RECORD_COLUMNS, "plane", "slot_key", "valid_from", "valid_to", "authority")
+# Marks, in place of the authority of a message, the memories that a runtime wrote.
+_BY_RUNTIME = "runtime"
 TEXT_COLUMNS = ("sender", "source", "external_id", "author", "reason", "metadata", "text")
 _VECTOR_COLUMNS = ("partition_id", "number", "piece", "embedder_id", "vector")
 
@@ -184,9 +186,9 @@ def memory_values(
     revision: NewRevision, shared: tuple[Any, ...], embedder_id: int, number: int, slot: bytes | None
 ) -> tuple[Any, ...]:
     return (
-        *shared, *index_values(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust,
+        *shared, *index_values(revision, embedder_id), revision.id, number, 0, revision.status, revision.trust.level,
         to_micros(revision.recorded_at), revision.plane, slot, rows.micros(revision.validity.since),
-        rows.micros(revision.validity.until),
+        rows.micros(revision.validity.until), _BY_RUNTIME if revision.by_runtime else None,
     )  # fmt: skip
 
 

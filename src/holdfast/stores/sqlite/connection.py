@@ -20,9 +20,7 @@ MEMORY = ":memory:"
 
 def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
     """Open a connection in autocommit mode: transactions are begun and ended explicitly."""
-    # Never creates a file: SQLite would create one that others may read.
-    place = location if location == MEMORY else f"{Path(location).absolute().as_uri()}?mode=rw"
-    connection = sqlite3.connect(place, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True)
+    connection = connect_plainly(location, busy_seconds)
     for pragma in (
         "foreign_keys = ON",
         "secure_delete = ON",  # freed bytes are overwritten: forgetting is real
@@ -31,6 +29,13 @@ def connect(location: str, busy_seconds: float) -> sqlite3.Connection:
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+def connect_plainly(location: str, busy_seconds: float) -> sqlite3.Connection:
+    """Open a connection without settings. Nothing of the file is read yet: it may be damaged."""
+    # Never creates a file: SQLite would create one that others may read.
+    place = location if location == MEMORY else f"{Path(location).absolute().as_uri()}?mode=rw"
+    return sqlite3.connect(place, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=True)
 
 
 def open_store(location: str, busy_seconds: float, *, whole: bool = True, alone: bool = False) -> sqlite3.Connection:

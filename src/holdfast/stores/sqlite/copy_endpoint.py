@@ -20,7 +20,7 @@ class SqliteCopyEndpoint(SqlCopyEndpoint):
 
     def __init__(self, location: str, busy_seconds: float, *, create: bool) -> None:
         if location == MEMORY:
-            raise StoreUnusable(":memory: is gone when the copy ends; give the path of a file")
+            raise StoreUnusable(":memory: is gone when the command ends; give the path of a file")
         if not create and not os.path.exists(location):
             raise StoreUnusable(f"there is no store at {location}; give the path of one")
         self._connection = open_store(location, busy_seconds, whole=False)
@@ -42,6 +42,10 @@ class SqliteCopyEndpoint(SqlCopyEndpoint):
     def identity(self) -> tuple[object, ...]:
         found = os.stat(self.location)
         return "sqlite", found.st_dev, found.st_ino
+
+    @property
+    def address(self) -> str:
+        return os.path.realpath(self.location)
 
     def snapshot(self) -> None:
         with self._translating():
@@ -73,6 +77,9 @@ class SqliteCopyEndpoint(SqlCopyEndpoint):
                 "INSERT INTO texts (number, text, checksum) VALUES (?, x'', ?) ON CONFLICT DO NOTHING",
                 (highest, checksum((*[None] * 6, b""))),
             )
+
+    def _wait_for_writers(self) -> None:
+        """Do nothing: the transaction began when it was the only writer."""
 
     def close(self) -> None:
         self._connection.close()

@@ -35,6 +35,9 @@ INSERTED = {
         "conversation_id", "sequence", "id", "external_key", "state", "delivery", "first_position", "messages",
         "recorded_at", "words",
     ),
+    "events": (
+        "space", "id", "kind", "scope", "partition_id", "plane", "record_key", "content_hash", "at", "details",
+    ),
     "operations": (
         "id", "space", "scope", "partition_id", "actor_kind", "actor_id", "action", "outcome", "error_code", "touched",
         "started_at", "duration_micros", "agent", "project", "issue", "run", "binding", "source_kind", "hook",
@@ -105,6 +108,8 @@ class SqliteDialect(Dialect):
     )
     has_text_condition = f"'text' IN ({', '.join(f'typeof(t.{column})' for column in _TEXT_COLUMNS)})"
     vector_bytes = "length(v.vector)"
+    text_bytes = "length(CAST(t.text AS BLOB))"
+    store_bytes = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
     unreadable = (sqlite3.DatabaseError,)
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -19,7 +19,7 @@ def examine(location: str, busy_seconds: float) -> StoreExamination | None:
     check_path(Path(location))
     if not os.path.exists(location):
         return None
-    with translating(location), closing(_open_read_only(location, busy_seconds)) as connection:
+    with translating(location), closing(open_read_only(location, busy_seconds)) as connection:
         newest = migrations()[-1][0]
         schema = check_version(connection, location, newest)
         return StoreExamination(
@@ -32,5 +32,5 @@ def examine(location: str, busy_seconds: float) -> StoreExamination | None:
         )
 
 
-def _open_read_only(location: str, busy_seconds: float) -> sqlite3.Connection:
+def open_read_only(location: str, busy_seconds: float) -> sqlite3.Connection:
     return sqlite3.connect(f"{Path(location).absolute().as_uri()}?mode=ro", timeout=busy_seconds, uri=True)

@@ -22,7 +22,7 @@ import numpy as np
 
 from holdfast.domain.ranking import NEAREST_DEPTH, BoolArray, FloatArray, HalfArray, IntArray
 from holdfast.ports import VectorBlock
-from holdfast.private_files import create_private_file
+from holdfast.private_files import create_private_file, sync_folder
 
 if TYPE_CHECKING:
     from usearch.index import Index
@@ -97,7 +97,7 @@ def build_graph(
     file, numbers = paths(folder, name)
     _write(numbers, lambda: block.numbers.astype("<i8").tofile(numbers))
     _write(file, lambda: index.save(str(file)))
-    _sync_folder(folder)
+    sync_folder(folder)
     if not np.array_equal(_map_matrix(file, *rows.shape), rows):
         raise BadGraph("usearch did not write the vectors where they were expected")
     graph = Graph(name, len(rows), rows.shape[1], file.stat().st_size, _digest(file, numbers, rows.nbytes))
@@ -135,15 +135,6 @@ def _write(path: Path, write: Callable[[], Any]) -> None:
     write()
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":
-        at = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(at)
-        finally:
-            os.close(at)
 
 
 def _digest(file: Path, numbers: Path, matrix_bytes: int) -> bytes:

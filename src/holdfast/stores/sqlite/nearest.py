@@ -93,7 +93,7 @@ class GraphFolder:
     @property
     def unavailable_reason(self) -> str | None:
         """The reason why approximate indexes are unavailable; None if they are available."""
-        return None if graphs.is_installed() else "usearch is not installed: pip install 'holdfast[approximate]'"
+        return None if graphs.is_installed() else "usearch is not installed; `holdfast doctor` says how to install it"
 
     def nearest(self, connection: sqlite3.Connection, partition: int, embedder: str) -> GraphNearest | None:
         found = connection.execute(

@@ -21,6 +21,8 @@ class FileKind(NamedTuple):
 
 # "HLDF"
 APPLICATION_ID = 0x484C4446
+# "HLDB"
+BACKUP_APPLICATION_ID = 0x484C4442
 STORE = FileKind(APPLICATION_ID, "is another program's database; give the path of a Holdfast store or a new file")
 
 
@@ -66,6 +68,10 @@ def check_application_id(connection: sqlite3.Connection, location: str, kind: Fi
     # In this order: a process that is creating the file commits tables and application id together.
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if application == BACKUP_APPLICATION_ID:
+        raise StoreUnusable(
+            f"{location} is a backup; make a store of it: `holdfast store restore {location} --store PATH`"
+        )
     if application != kind.application_id and (tables or application):
         raise StoreUnusable(f"{location} {kind.refusal}")
 

@@ -19,6 +19,7 @@ from holdfast.domain.operations import OperationFilter, Outcome
 from holdfast.domain.scope import Scope
 from holdfast.errors import AccessDenied, BindingNotFound, HoldfastError
 from holdfast.ports import Reader, Store, Transaction
+from holdfast.testing.full_repr import full_repr
 from holdfast.testing.store_suite.control_scribe import ControlScribe, WrittenRows, management_grant
 from holdfast.testing.store_suite.scribe import EVERYTHING, port_methods, scenario
 
@@ -128,7 +129,7 @@ async def _two_spaces(store: Store) -> dict[str, tuple[ControlScribe, WrittenRow
 
 async def _read_all(store: Store, grant: Grant, scribe: ControlScribe, left: WrittenRows) -> dict[str, str]:
     return {
-        name: repr(await store.read(grant, lambda r, ask=ask: ask(r, scribe, left)))  # type: ignore[misc]
+        name: full_repr(await store.read(grant, lambda r, ask=ask: ask(r, scribe, left)))  # type: ignore[misc]
         for name, ask in READS.items()
     }
 

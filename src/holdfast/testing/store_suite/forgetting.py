@@ -25,6 +25,7 @@ from holdfast.testing.store_suite.scribe import (
     add,
     delta,
     enqueue,
+    event_id,
     find_record,
     forget,
     number_of,
@@ -54,7 +55,7 @@ class ForgettingContract:
         assert (doomed.message_ids, doomed.memory_ids) == ((message.id,), (memory.id,))
         assert (doomed.revisions, doomed.derived_ids, doomed.weakened, doomed.conversations) == (2, (), 0, 1)
         ended = await store.write(
-            write_grant(Scope(subject="ana")), lambda t: t.records.forget(doomed, scribe.clock.now())
+            write_grant(Scope(subject="ana")), lambda t: t.records.forget(doomed, scribe.clock.now(), event_id)
         )
         assert ended == (3, 0)
         for record_id in (message.id, memory.id):
@@ -65,7 +66,7 @@ class ForgettingContract:
         assert await texts(store) == await texts(store, wanted=ListFilter(as_of=known)) == ["kept"]
         assert (await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER)))["tombstones"] == 3
         again = await store.write(
-            write_grant(Scope(subject="ana")), lambda t: t.records.forget(doomed, scribe.clock.now())
+            write_grant(Scope(subject="ana")), lambda t: t.records.forget(doomed, scribe.clock.now(), event_id)
         )
         assert again == (0, 0)
 

@@ -69,7 +69,7 @@ class IndexContract:
         assert (other.kind, other.plane, other.conversation_id, other.sender, other.role) == (
             1, "long_term", None, None, None,
         )  # fmt: skip
-        assert (other.valid_from, other.trust) == (to_micros(message.said_at), Trust.STATED)
+        assert (other.valid_from, other.trust) == (to_micros(message.said_at), Trust.STATED.level)
         assert whole.scopes[other.scope_id] == Scope(subject="ana")
         vectors = [(each.number, each.piece, bytes(each.vector)) for each in whole.vectors]
         assert sorted(vectors) == [(said, 0, vector(1, 0)), (said, 1, vector(0, 1))]

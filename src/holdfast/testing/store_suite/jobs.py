@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.domain.jobs import JobKind, JobStatus
 from holdfast.domain.scope import EVERYWHERE, Scope
-from holdfast.errors import LeaseLost
+from holdfast.errors import AccessDenied, LeaseLost
 from holdfast.ports import (
     Store,
     Transaction,
@@ -21,6 +21,7 @@ from holdfast.testing.store_suite.scribe import (
     EMBEDDER,
     EVERYTHING,
     LEASE,
+    SPACE,
     Scribe,
     add,
     claim,
@@ -57,6 +58,24 @@ class JobContract:
         assert (await claim_one(store, now)).id == second
         assert await claim(store, now) is None
         assert not await store.read(EVERYTHING, lambda r: r.jobs.has_due(now))
+
+    @scenario
+    async def test_the_usage_of_the_store_counts_open_and_abandoned_jobs(self, store: Store) -> None:
+        scribe = Scribe()
+        now = scribe.clock.now()
+        empty = await store.read(EVERYTHING, lambda r: r.maintenance.usage(now))
+        assert (empty.bytes > 0, empty[1:]) == (True, (0, 0, 0, 0.0))
+        for seconds in (-5, 0, 0, 0, 60):
+            await enqueue(store, scribe, scribe.job(), now + timedelta(seconds=seconds))
+        failed, retried = await claim_one(store, now), await claim_one(store, now)
+        await store.write(EVERYTHING, lambda t: t.jobs.finish(failed, JobStatus.FAILED, now, "no reply"))
+        later = now + timedelta(seconds=90)
+        await store.write(EVERYTHING, lambda t: t.jobs.retry(retried, now, later, "no reply"))
+        await claim_one(store, now)
+        usage = await store.read(EVERYTHING, lambda r: r.maintenance.usage(now + timedelta(seconds=7)))
+        assert usage[1:] == (3, 1, 1, 7.0)
+        with pytest.raises(AccessDenied):
+            await store.read(SPACE, lambda r: r.maintenance.usage(now))
 
     @scenario
     async def test_a_job_does_not_wait_for_a_clock_that_went_back(self, store: Store) -> None:

@@ -26,13 +26,14 @@ from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import (
     Authority,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptState,
     Utterance,
 )
 from holdfast.errors import NotFound
 from holdfast.ports import IndexUpdate, ListFilter, Reader, Store, Transaction
+from holdfast.testing.full_repr import full_repr
 from holdfast.testing.store_suite.scribe import (
     ANA,
     ANALYZER,
@@ -67,7 +68,7 @@ STATUS = {
 }
 PRIVATE = {Authority.PRIVATE_GARDEN_INTERNAL, Authority.OPERATOR_DIAGNOSTIC, Authority.SOUL_GOVERNANCE}
 CANARY = "canary"
-LABELLED = HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, RefVisibility.HOST_UI, "a canary label")
+LABELLED = HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, HostRefVisibility.HOST_UI, "a canary label")
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ _TARGET = ForgetTarget(conversation="chat")
 
 def _id_of(value: object, given: World) -> object:
     """For results that hold only ids: the canary if the message's id is among them."""
-    return CANARY if given.message in repr(value) else None
+    return CANARY if given.message in full_repr(value) else None
 
 
 def _page_of(status: Status) -> _ASK:
@@ -171,6 +172,11 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "transcripts.turn_count": (lambda r, w: r.transcripts.turn_count(ANA), NEVER),
     "transcripts.derived_from": (lambda r, w: r.transcripts.derived_from(ANA, [2], 10), NEVER),
     "transcripts.check": (lambda r, w: r.transcripts.check(ANA, 10), NEVER),
+    "maintenance.hosted_records": (lambda r, w: r.maintenance.hosted_records(ANA.space, 0), NEVER),
+    "transcripts.resting_on_broken": (
+        lambda r, w: _id_of(r.transcripts.resting_on_broken([w.message, w.memory]), w),
+        NEVER,
+    ),
     "transcripts.threads": (lambda r, w: r.transcripts.threads(None, 10), NEVER),
     "aliases.find": (lambda r, w: r.aliases.find(ANA, CANARY), NEVER),
     "aliases.page": (lambda r, w: r.aliases.page(ANA.partition, b"", 10), NEVER),
@@ -197,6 +203,8 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "users.page": (lambda r, w: r.users.page(None, 10), NEVER),
     "users.unproven_operators": (lambda r, w: r.users.unproven_operators(), NEVER),
     "users.names": (lambda r, w: r.users.names(ActorKind.USER), NEVER),
+    "skills.states": (lambda r, w: r.skills.states([w.memory]), NEVER),
+    "skills.find": (lambda r, w: r.skills.find(ANA.partition, CANARY), NEVER),
     "resources.find": (lambda r, w: r.resources.find(CANARY), NEVER),
     "resources.find_file": (lambda r, w: r.resources.find_file(ANA, "00", None), NEVER),
     "resources.chunks": (lambda r, w: None, NEVER),  # only memories have chunks
@@ -205,6 +213,8 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "jobs.counts": (lambda r, w: r.jobs.counts(), NEVER),
     "jobs.newest": (lambda r, w: _id_of(r.jobs.newest(), w), HANDED_OVER),
     "jobs.has_due": (lambda r, w: r.jobs.has_due(w.known_at), NEVER),
+    "maintenance.backups": (lambda r, w: r.maintenance.backups(), NEVER),
+    "maintenance.usage": (lambda r, w: r.maintenance.usage(w.known_at), NEVER),
     "maintenance.integrity": (lambda r, w: r.maintenance.integrity(EMBEDDER), NEVER),
     "bindings.find_all": (lambda r, w: r.bindings.find_all(), NEVER),
     "bindings.targets": (lambda r, w: r.bindings.targets(), NEVER),
@@ -229,7 +239,7 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
 
 
 def _grant(name: str) -> Grant:
-    return EVERYTHING if name == "maintenance.count_repairs" else SPACE
+    return EVERYTHING if name in ("maintenance.count_repairs", "maintenance.usage") else SPACE
 
 
 def _has_vector(reader: Reader, given: World) -> bool:
@@ -248,7 +258,7 @@ class LifecycleContract:
         given = await build_world(store)
         assert await move_to(store, given, state) == (0 if state is _S.ACTIVE else 1)
         shown = {
-            name: CANARY in repr(await store.read(_grant(name), lambda r, ask=ask: ask(r, given)))  # type: ignore[misc]
+            name: CANARY in full_repr(await store.read(_grant(name), lambda r, ask=ask: ask(r, given)))  # type: ignore[misc]
             for name, (ask, _) in METHODS.items()
         }
         assert shown == {name: state in states for name, (_, states) in METHODS.items()}
@@ -364,7 +374,7 @@ class LifecycleContract:
         assert await find_record(store, given.memory) is None
         for name, (ask, _) in METHODS.items():
             answer = await store.read(_grant(name), lambda r, ask=ask: ask(r, given))  # type: ignore[misc]
-            assert CANARY not in repr(answer), name
+            assert CANARY not in full_repr(answer), name
         assert (await store.read(EVERYTHING, lambda r: r.maintenance.integrity(EMBEDDER)))[1] == []
 
     @pytest.mark.parametrize("state", _S)

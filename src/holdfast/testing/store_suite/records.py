@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from holdfast.domain.checks import Metadata
 from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.memory import ALWAYS, Evidence, MemoryRecord, Plane, Status, Trust, Validity
 from holdfast.domain.results import HitKind
@@ -42,6 +43,8 @@ from holdfast.testing.store_suite.scribe import (
     write_grant,
 )
 
+METADATA: Metadata = {"k": "v", "empty": "", "ключ": "значение", "n": -3, "r": 1.5, "yes": True, "none": None}
+
 
 class RecordContract:
     # --- round trips ---
@@ -56,7 +59,7 @@ class RecordContract:
             role=Role.ASSISTANT,
             said_at=datetime.fromisoformat("1931-05-07T01:02:03.000004+00:00"),
             external_id="id/1",
-            metadata={"k": "v", "empty": "", "ключ": "значение"},
+            metadata=METADATA,
         )
         turn = scribe.turn(full, given, source="import")
         stored = await add(store, turn)
@@ -73,7 +76,7 @@ class RecordContract:
             recorded_at=turn.recorded_at,
             external_id="id/1",
             source="import",
-            metadata={"k": "v", "empty": "", "ключ": "значение"},
+            metadata=METADATA,
         )
 
     @scenario
@@ -92,7 +95,7 @@ class RecordContract:
             source="web",
             reason="she said so",
             evidence=[message.id],
-            metadata={"a": "b"},
+            metadata=METADATA,
         )
         assert await put(store, given) == 1
         assert await find_record(store, given.id) == MemoryRecord(
@@ -110,7 +113,7 @@ class RecordContract:
             author="operator:local",
             reason="she said so",
             evidence=(Evidence(message.id, "I live in Lisbon", "ana", message.said_at, "chat", "m1"),),
-            metadata={"a": "b"},
+            metadata=METADATA,
         )
 
     @scenario

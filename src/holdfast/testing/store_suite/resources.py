@@ -66,7 +66,8 @@ class ResourceContract:
         assert await store.read(SPACE, lambda r: r.resources.find_file(ANA, SHA, THERE)) == resource
         assert await texts(store) == ["three", "two", "one"]
         found = await delta(store)
-        assert [(row.plane, row.source, row.trust) for row in found.rows] == [("resource", resource.uri, Trust.LOW)] * 3
+        resource_rows = [(row.plane, row.source, row.trust) for row in found.rows]
+        assert resource_rows == [("resource", resource.uri, Trust.LOW.level)] * 3
         assert len(found.vectors) == 3
         counts = await store.read(SPACE, lambda r: r.maintenance.counts(EMBEDDER, ANALYZER))
         assert (counts["resources"], counts["memories"], counts["pending_vectors"]) == (1, 3, 0)

@@ -13,9 +13,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, TypeVar, get_type_hints
 
+import uuid_utils
+
 from holdfast.domain.access import LOCAL_OPERATOR, SYSTEM, Action, Grant, authorize
+from holdfast.domain.checks import Metadata
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.ids import JobId, MemoryId, MessageId, OperationId, TurnId
+from holdfast.domain.ids import EventId, JobId, MemoryId, MessageId, OperationId, TurnId
 from holdfast.domain.jobs import Job, JobKind, NewJob
 from holdfast.domain.memory import ALWAYS, Plane, Status, Trust, Validity
 from holdfast.domain.operations import Operation, Outcome
@@ -136,7 +139,7 @@ class Scribe:
         role: Role = Role.USER,
         said_at: datetime | None = None,
         external_id: str | None = None,
-        metadata: dict[str, str] | None = None,
+        metadata: Metadata | None = None,
         vectors: Sequence[bytes] | None = None,
     ) -> NewMessage:
         """`said_at` is an explicit time; without it, the message is said now."""
@@ -172,7 +175,7 @@ class Scribe:
         source: str | None = None,
         reason: str | None = None,
         evidence: Sequence[MessageId] = (),
-        metadata: dict[str, str] | None = None,
+        metadata: Metadata | None = None,
         vectors: Sequence[bytes] | None = None,
         slot: str | None = None,
     ) -> NewRevision:
@@ -263,8 +266,12 @@ async def delta(store: Store, scope: Scope = ANA, since: int = 0, embedder: str 
     return await store.read(SPACE, lambda r: r.index.delta(scope.partition, since, embedder))
 
 
+def event_id() -> EventId:
+    return EventId(f"evt_{uuid_utils.uuid7()}")
+
+
 async def forget(store: Store, target: ForgetTarget, grant: Grant, at: datetime) -> tuple[int, int]:
-    return await store.write(grant, lambda t: t.records.forget(t.records.plan_forget(target), at))
+    return await store.write(grant, lambda t: t.records.forget(t.records.plan_forget(target), at, event_id))
 
 
 async def enqueue(store: Store, scribe: Scribe, job: NewJob, at: datetime | None = None) -> JobId:

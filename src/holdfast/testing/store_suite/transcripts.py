@@ -15,12 +15,13 @@ from holdfast.domain.memory import Plane
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import (
+    PLANES,
     ActorAttribution,
     Authority,
     ConversationKey,
     DeliveryStatus,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptMessage,
     TranscriptState,
@@ -29,6 +30,7 @@ from holdfast.domain.transcript_turns import (
 )
 from holdfast.errors import DuplicateId
 from holdfast.ports import NewTurn, Reader, Store
+from holdfast.testing.full_repr import full_repr
 from holdfast.testing.store_suite.scribe import (
     ANA,
     BOB,
@@ -46,8 +48,8 @@ from holdfast.testing.store_suite.scribe import (
 T = TypeVar("T")
 EVERYBODY = ActorAttribution("ana", "human", "ana", "bot", "guest", "agent", "timer")
 REFS = (
-    HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, RefVisibility.HOST_UI, "Ticket 7: снег ❄"),
-    HostOpaqueRef("shop", "order", "8", Relation.EVIDENCE_FOR, RefVisibility.INTERNAL),
+    HostOpaqueRef("desk", "ticket", "7", Relation.ORIGIN, HostRefVisibility.HOST_UI, "Ticket 7: снег ❄"),
+    HostOpaqueRef("shop", "order", "8", Relation.EVIDENCE_FOR, HostRefVisibility.INTERNAL),
 )
 # The methods that read one conversation.
 OF_A_THREAD: dict[str, Callable[[Reader, Scope], object]] = {
@@ -154,6 +156,14 @@ class TranscriptContract:
             Utterance(Role.USER, "3a"),
             Utterance(Role.ASSISTANT, "3b"),
         ]
+
+    @scenario
+    async def test_the_last_messages_say_which_are_private(self, store: Store) -> None:
+        scribe = Scribe()
+        said = [replace(scribe.message(authority), authority=authority) for authority in Authority]
+        await add(store, scribe.turn(ANA, *said))
+        tail = await read_thread(store, lambda r: list(r.transcripts.tail(ANA, len(said))))
+        assert tail == [Utterance(Role.USER, authority, authority in PLANES) for authority in Authority]
 
     @scenario
     async def test_a_turn_is_found_by_the_hosts_id_and_by_ours(self, store: Store) -> None:
@@ -267,7 +277,7 @@ class TranscriptContract:
         while page := await store.read(SPACE, lambda r, after=after: list(r.transcripts.threads(after, 2))):  # type: ignore[misc]
             found += page
             after = page[-1].thread
-        assert sorted(str(each.thread) for each in found) == sorted(map(str, places))
+        assert sorted(full_repr(each.thread) for each in found) == sorted(map(full_repr, places))
         assert {each.turns for each in found} == {2}
         of_ana = await store.read(read_grant(Scope(subject="ana")), lambda r: list(r.transcripts.threads(None, 10)))
         assert {each.thread for each in of_ana} == {place for place in places if place.subject == "ana"} | {SHARED}

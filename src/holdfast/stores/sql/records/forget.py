@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from holdfast.domain.events import NAMED_IDS, Event, EventKind
+from holdfast.domain.ids import EventId
+from holdfast.domain.scope import Partition, PartitionKind
 from holdfast.domain.times import to_micros
 from holdfast.ports import ForgetPlan
 from holdfast.stores.sql.deliveries import SqlDeliveryWriter
 from holdfast.stores.sql.dialect import chunks
-from holdfast.stores.sql.events import erase_hashes
+from holdfast.stores.sql.events import erase_but_ids, erase_hashes, insert_events
 from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.jobs import SqlJobWriter
 from holdfast.stores.sql.resources import SqlResourceWriter
+from holdfast.stores.sql.rows import MESSAGE
+from holdfast.stores.sql.skills import forget_skills
 from holdfast.stores.sql.transcripts.forget import TOMBSTONE_COLUMNS, forget_messages
 from holdfast.stores.sql.write_scope import WriteScope, delete_vectors
 
@@ -25,18 +30,38 @@ _LINKS = (("evidence", "message_number"), ("evidence", "memory_number"), ("contr
 class RecordForgetter(SqlRepository):
     _scope: WriteScope
 
-    def forget(self, plan: ForgetPlan, at: datetime) -> tuple[int, int]:
+    def forget(self, plan: ForgetPlan, at: datetime, new_id: Callable[[], EventId]) -> tuple[int, int]:
         record_ids = [*plan.message_ids, *plan.memory_ids, *plan.derived_ids]
         found = self._rows_of(record_ids, plan.baseless)
+        insert_events(self._scope, self._events(plan, found, at, new_id))
+        erase_but_ids(self._scope, record_ids)
         for chunk in chunks(found, self._scope.dialect.chunk):
             self._delete(chunk, to_micros(at))
         for condition, named in self._scope.among("contradicted_id", record_ids):
             self._db.execute(f"DELETE FROM contradictions WHERE {condition}", named)
+        forget_skills(self._scope, [*plan.memory_ids, *plan.derived_ids])
         # Jobs keep a memory that lost only an older revision.
         SqlJobWriter(self._scope).forget_records(record_ids)
         left = SqlResourceWriter(self._scope).forget(plan.resource_ids)
         SqlDeliveryWriter(self._scope).forget(plan.delivery_ids, to_micros(at))
         return len(found), len(self._rows_of(record_ids, plan.baseless)) + left
+
+    def _events(
+        self, plan: ForgetPlan, found: Sequence[Any], at: datetime, new_id: Callable[[], EventId]
+    ) -> Iterator[tuple[Event, int]]:
+        """Build an event for each partition that loses records: one must not show the ids of another."""
+        gone: dict[int, dict[str, list[str]]] = {}
+        memory_ids = {*plan.memory_ids, *plan.derived_ids}
+        for _, record_id, kind, partition, *_ in found:
+            if kind == MESSAGE or record_id in memory_ids:
+                lost = gone.setdefault(partition, {}).setdefault("messages" if kind == MESSAGE else "memories", [])
+                lost.append(record_id)
+        for resource_id, partition in SqlResourceWriter(self._scope).partitions_of(plan.resource_ids):
+            gone.setdefault(partition, {}).setdefault("resources", []).append(resource_id)
+        owners = self._scope.rows_among("id", list(gone), "SELECT id, space, kind, owner FROM partitions WHERE {}")
+        for number, space, kind, owner in sorted(owners):
+            lost_ids = {name: list(dict.fromkeys(ids)) for name, ids in gone[number].items()}
+            yield _deletion(Partition(space, PartitionKind(kind), owner), lost_ids, at, new_id()), number
 
     def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:
         """Load the rows to delete. The plan chose them; only the boundary between spaces is checked again."""
@@ -64,7 +89,7 @@ class RecordForgetter(SqlRepository):
         ]
         self._scope.dialect.insert(self._db, "tombstones", TOMBSTONE_COLUMNS, tombstones)
         self._db.execute(f"DELETE FROM records WHERE {condition}", named)
-        erase_hashes(self._scope, {row[1] for row in found})
+        erase_hashes(self._scope, {row[1] for row in found})  # also of memories that lose an older revision
         forget_messages(self._scope, [(row[7], row[5], row[3], row[4]) for row in found if row[7] is not None], at)
 
     def _keep_positions(self, conversations: set[int]) -> None:
@@ -84,3 +109,13 @@ class RecordForgetter(SqlRepository):
             "UPDATE records SET change = ? WHERE number = ?",
             [(self._scope.change(partition), number) for number, partition in touched],
         )
+
+
+def _deletion(place: Partition, lost: Mapping[str, Sequence[str]], at: datetime, event_id: EventId) -> Event:
+    """Build the event of records that a partition lost: counts, and as many ids as an event may name."""
+    every = [record_id for record_ids in lost.values() for record_id in record_ids]
+    only = every[0] if len(every) == 1 else None
+    details: dict[str, str | int | None] = {name: len(record_ids) for name, record_ids in lost.items()}
+    if only is None:
+        details["ids"] = " ".join(every[:NAMED_IDS])
+    return Event(event_id, EventKind.DELETE, place.scope, at, record_key=only, details=details)

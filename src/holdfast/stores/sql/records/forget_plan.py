@@ -36,9 +36,11 @@ class ForgetPlanner(SqlRepository):
         while replaced := self._find_replaced([*memories, *derived], messages):
             messages |= replaced
             derived, baseless, weakened = self._find_derived(messages, memories)
-        revisions = self._revision_count([*memories, *derived]) + len(baseless)
+        count, first = self._revisions_of([*memories, *derived])
+        revisions = count + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         resources = SqlResourceReader(self._scope).plan_forget(target)
+        numbers = [*messages, *baseless, *first, *SqlResourceReader(self._scope).numbers_of(resources)]
         deliveries = SqlDeliveryReader(self._scope).plan_forget(target)
         everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries])
         return ForgetPlan(
@@ -52,6 +54,7 @@ class ForgetPlanner(SqlRepository):
             baseless=tuple(sorted(baseless)),
             resource_ids=tuple(resources),
             delivery_ids=tuple(deliveries),
+            first_number=min(numbers, default=None),
         )
 
     def _find_named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:
@@ -102,9 +105,10 @@ class ForgetPlanner(SqlRepository):
             linked[memory].add(message)
         return linked
 
-    def _revision_count(self, memory_ids: Sequence[str]) -> int:
-        counts = self._scope.rows_among("id", memory_ids, "SELECT count(*) FROM records WHERE {}")
-        return sum(int(count) for (count,) in counts)
+    def _revisions_of(self, memory_ids: Sequence[str]) -> tuple[int, list[int]]:
+        """Return how many revisions they have, and numbers of which one is the lowest."""
+        found = self._scope.rows_among("id", memory_ids, "SELECT count(*), min(number) FROM records WHERE {}")
+        return sum(int(count) for count, _ in found), [int(number) for _, number in found if number is not None]
 
     def _conversations_of(self, numbers: Sequence[int]) -> list[Any]:
         return self._scope.rows_among("number", numbers, "SELECT DISTINCT conversation_id FROM records WHERE {}")

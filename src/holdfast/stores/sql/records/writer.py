@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from holdfast.domain.forgetting import ForgetPlan
-from holdfast.domain.ids import MessageId
+from holdfast.domain.ids import EventId, MessageId
 from holdfast.domain.results import Record
 from holdfast.domain.scope import Partition, Scope
 from holdfast.domain.times import to_micros
@@ -141,8 +141,8 @@ class SqlRecordWriter(SqlRecordReader):
             [(memory, number) for number in numbers.values()],
         )
 
-    def forget(self, plan: ForgetPlan, at: datetime) -> tuple[int, int]:
-        return RecordForgetter(self._scope).forget(plan, at)
+    def forget(self, plan: ForgetPlan, at: datetime, new_id: Callable[[], EventId]) -> tuple[int, int]:
+        return RecordForgetter(self._scope).forget(plan, at, new_id)
 
     def put_response(self, partition: Partition, key: str, response: StoredResponse, at: datetime) -> None:
         values = (self._scope.partition_id(partition), key, response.digest, to_micros(at), response.body)

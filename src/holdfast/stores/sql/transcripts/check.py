@@ -28,13 +28,14 @@ from holdfast.stores.sql.transcripts.rows import (
 _PAGE = 500
 _KIND = RepairIssueKind
 # Messages whose scope is not that of their conversation.
-_MISPLACED = (
-    "SELECT r.id, r.turn_id FROM records r JOIN conversations c ON c.id = r.conversation_id"
+MISPLACED = (
+    "FROM records r JOIN conversations c ON c.id = r.conversation_id"
     " LEFT JOIN scopes s ON s.id = r.scope_id WHERE r.conversation_id = ? AND (s.id IS NULL"
     " OR r.partition_id <> c.partition_id OR s.partition_id <> c.partition_id OR "
     + " OR ".join(f"s.{'conversation' if name == 'name' else name} <> c.{name}" for name in CONVERSATION_COLUMNS)
-    + ") ORDER BY r.position LIMIT ?"
+    + ")"
 )
+_MISPLACED = f"SELECT r.id, r.turn_id {MISPLACED} ORDER BY r.position LIMIT ?"
 # Links from its messages to a missing memory, or to one in another space.
 _ORPHANS = (
     "SELECT m.id, m.turn_id, r.id, r.kind FROM records m JOIN evidence e ON e.message_number = m.number"
@@ -122,6 +123,10 @@ def _cursor_issues(row: TurnRow, before: TurnRow | None, shown: set[str]) -> Ite
     elif before is not None and row.first_position < before.first_position:
         yield RepairIssue(_KIND.CORRUPT_RECORD, f"turn {row.sequence} begins before the one before it", row.id)
     shown.add(row.shown_id)
+
+
+def has_content_issues(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> bool:
+    return any(True for _ in _content_issues(row, messages, thread))
 
 
 def _content_issues(row: TurnRow, messages: Sequence[MessageRow], thread: Scope) -> Iterator[RepairIssue]:

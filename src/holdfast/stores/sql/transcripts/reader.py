@@ -11,11 +11,12 @@ from holdfast.domain.memory import Plane
 from holdfast.domain.scope import FILTER_PARTS, Partition, PartitionKind, Scope
 from holdfast.domain.times import from_micros
 from holdfast.domain.transcript import Role
-from holdfast.domain.transcript_turns import TranscriptState, TranscriptTurn, Utterance
+from holdfast.domain.transcript_turns import PLANES, TranscriptState, TranscriptTurn, Utterance
 from holdfast.errors import StoreCorrupt
 from holdfast.ports import ThreadSummary, TurnState
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.transcripts.broken_evidence import find_resting_on_broken
 from holdfast.stores.sql.transcripts.check import check_thread
 from holdfast.stores.sql.transcripts.rows import (
     CONVERSATION_COLUMNS,
@@ -66,7 +67,10 @@ class SqlTranscriptReader(SqlRepository):
             " WHERE r.conversation_id = ? ORDER BY r.position DESC LIMIT ?",
             (conversation, limit),
         ).fetchall()
-        return [Utterance(Role(row.role), row.readable_text) for row in map(MessageRow._make, reversed(found))]
+        return [
+            Utterance(Role(row.role), row.readable_text, row.authority in PLANES)
+            for row in map(MessageRow._make, reversed(found))
+        ]
 
     def turn_count(self, thread: Scope) -> int:
         conversation = self._thread(thread)
@@ -213,6 +217,9 @@ class SqlTranscriptReader(SqlRepository):
             (self._scope.number_of(scope.partition), *conversation_key(scope)),
         ).fetchone()
         return (row[0], next_position(row[2:]), row[1]) if row else None
+
+    def resting_on_broken(self, record_ids: Sequence[str]) -> frozenset[str]:
+        return find_resting_on_broken(self._scope, record_ids)
 
     def check(self, thread: Scope, limit: int) -> TranscriptCheck:
         conversation = self._thread(thread)

@@ -23,7 +23,7 @@ from holdfast.domain.transcript_turns import (
     Authority,
     DeliveryStatus,
     HostOpaqueRef,
-    RefVisibility,
+    HostRefVisibility,
     Relation,
     TranscriptMessage,
     TranscriptState,
@@ -201,7 +201,7 @@ def _decode_words(row: TurnRow) -> tuple[ActorAttribution, tuple[HostOpaqueRef, 
         return ActorAttribution(), ()
     read = json.loads(row.words)
     refs = tuple(
-        HostOpaqueRef(kind, ref_type, ref_id, Relation(relation), RefVisibility(visibility), label)
+        HostOpaqueRef(kind, ref_type, ref_id, Relation(relation), HostRefVisibility(visibility), label)
         for kind, ref_type, ref_id, relation, visibility, label in read["refs"]
     )
     return ActorAttribution(**read["by"]), refs

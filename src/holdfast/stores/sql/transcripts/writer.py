@@ -48,7 +48,7 @@ _COLUMNS = (
 _KEYED = "external_key = ?"
 _NAMED = "(external_key = ? OR id = ?)"
 # Not enumerations: they cost more to bind.
-_ACCEPTED, _STATED, _ACTIVE = str(Status.ACCEPTED), int(Trust.STATED), str(TranscriptState.ACTIVE)
+_ACCEPTED, _STATED, _ACTIVE = str(Status.ACCEPTED), Trust.STATED.level, str(TranscriptState.ACTIVE)
 # Erases what was derived from the content of a message.
 _UNDERIVED = "terms = ?, length = 0, flags = 0, embedder_id = NULL, content_key = NULL"
 _MESSAGE_COLUMNS = (
