@@ -9,13 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench.gateway.load import Ask, Outcome, as_fast_as_answered, at_a_rate
+from bench.gateway.load import Ask, as_fast_as_answered, at_a_rate
 from bench.gateway.service import Service, sign_up
 
 from faults.gateways import turn_of
 from faults.zygote import Zygote
 
 SECONDS = float(os.environ.get("HOLDFAST_GATEWAY_SECONDS", "30"))
+ROUND_SECONDS = 10.0
+# Other programs take the processor away for a second now and then. They do not hit three rounds in a row.
+ATTEMPTS = 3
 RECOVERY_SECONDS = 10.0
 # Caches fill and allocators retain some memory; a leak of a kilobyte per request would be more.
 _GROWTH_MB = 24.0
@@ -30,7 +33,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
         child.wait()
 
 
-def asks(service: Service) -> list[Ask]:
+def sample_requests(service: Service) -> list[Ask]:
     """Searches of a user with a hundred records, and an occasional turn."""
     key = sign_up(service.port, "ana")
     words = "garden violin harbour lantern meadow pepper quarry saddle thunder velvet".split()
@@ -48,26 +51,33 @@ def asks(service: Service) -> list[Ask]:
 
 @pytest.mark.alone
 def test_load_is_survived(service: Service) -> None:
-    asked = asks(service)
+    requests = sample_requests(service)
 
-    def ask(number: int) -> Ask:
-        return asked[number % len(asked)]
+    def request(number: int) -> Ask:
+        return requests[number % len(requests)]
 
-    def steadily(seconds: float, share: float, most: int = 256) -> Outcome:
-        return asyncio.run(at_a_rate(service.port, share * knee, seconds, ask, most))
+    def capacity() -> float:
+        callers = as_fast_as_answered(service.port, 8, 2.0, lambda caller, count: [request(caller * 7 + count)])
+        best = asyncio.run(callers)
+        assert set(best.statuses) == {200}
+        return best.per_second
 
-    best = asyncio.run(as_fast_as_answered(service.port, 8, 3.0, lambda caller, count: [ask(caller * 7 + count)]))
-    assert set(best.statuses) == {200}
-    knee = best.per_second
-    steadily(5.0, 0.7)
+    def send(rate: float, seconds: float, most: int = 256) -> set[int]:
+        return set(asyncio.run(at_a_rate(service.port, rate, seconds, request, most)).statuses)
+
+    def is_answered(attempts: int) -> bool:
+        """Send 70 % of what the service can answer now: a shared machine is not as fast at all times."""
+        return any(send(0.7 * capacity(), ROUND_SECONDS) == {200} for _ in range(attempts))
+
+    send(0.7 * capacity(), 5.0)
     memory, files = service.resident_mb, service.open_files
-    steady = steadily(SECONDS, 0.7)
-    assert set(steady.statuses) == {200}, steady.statuses
+    for number in range(max(1, round(SECONDS / ROUND_SECONDS))):
+        assert is_answered(ATTEMPTS), f"round {number}: requests below the capacity were refused {ATTEMPTS} times"
     assert service.resident_mb - memory < _GROWTH_MB, f"{memory:.0f} MB became {service.resident_mb:.0f} MB"
     assert service.open_files <= files + 300
 
-    too_much = steadily(5.0, 2.0, 2_000)
-    assert set(too_much.statuses) <= {200, 429, 503}, too_much.statuses
+    knee = capacity()
+    assert send(2.0 * knee, 5.0, 2_000) <= {200, 429, 503}
     deadline = time.monotonic() + RECOVERY_SECONDS
-    while set((again := steadily(1.0, 0.5)).statuses) != {200}:
-        assert time.monotonic() < deadline, f"{RECOVERY_SECONDS:.0f} s later it still answers {again.statuses}"
+    while (statuses := send(0.5 * knee, 1.0)) != {200}:
+        assert time.monotonic() < deadline, f"{RECOVERY_SECONDS:.0f} s later it still answers {statuses}"
