@@ -242,8 +242,8 @@ def _check_content(found: ContinuitySnapshot, raw: Mapping[str, Any]) -> None:
     turns = () if found.execution_state is None else found.execution_state.turns
     if dict(found.manifest.counts) != {"long_term_memory": len(found.long_term_memory), "turns": len(turns)}:
         raise InvalidInput("manifest.counts", "do not match the content")
-    private = any(map(is_private, (*found.long_term_memory, *turns))) or any(map(_is_private_line, found.summary))
-    if private and not found.manifest.includes_private:
+    private = any(map(is_private, found.long_term_memory)) or any(map(is_private, turns))
+    if (private or any(map(_is_private_line, found.summary))) and not found.manifest.includes_private:
         raise InvalidInput("manifest.includes_private", "is false, but the snapshot holds private content")
 
 

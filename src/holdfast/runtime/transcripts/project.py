@@ -7,7 +7,7 @@ model's view, and combines them with `domain/projection_block.py`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -164,8 +164,9 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
         """Return what appends the event of an audited projection: it names the shown records, and holds no text."""
         if self.request.audit_id is None:
             return None
-        shown = [str(each.id) for each in (*result.context.records, *result.context.recent_messages)]
-        details = {
+        shown = [str(each.id) for each in result.context.records]
+        shown += [str(each.id) for each in result.context.recent_messages]
+        details: Mapping[str, str | int | None] = {
             "audit_id": self.request.audit_id,
             "chars": result.audit.system_memory_chars,
             "records": len(shown),
