@@ -37,7 +37,7 @@ from holdfast.failpoints import reach
 from holdfast.ports import Reader, Transaction, Verb
 from holdfast.ports.observer import MetricsObserver
 from holdfast.runtime.idempotency import check_key, load_replay, store_replay
-from holdfast.runtime.metering import record_costs
+from holdfast.runtime.metering import Effect, record_costs
 from holdfast.runtime.requests import CompositeRequest, Core, Read, Request, Write
 
 __all__ = ["Call", "CompositeRequest", "Core", "Read", "Request", "Write", "perform"]
@@ -200,11 +200,7 @@ def _error_code(error: BaseException) -> str:
 
 
 async def _record_read(
-    core: Core,
-    grant: Grant,
-    entry: OperationEntry,
-    record_count: int,
-    append_event: Callable[[Transaction], None] | None = None,
+    core: Core, grant: Grant, entry: OperationEntry, record_count: int, append_event: Effect | None = None
 ) -> None:
     """Write the row of a call that changed nothing: soon after it; at once with its costs and its event, if any."""
     if append_event is None and (not entry.took or entry.scope.space == EVERYWHERE):
@@ -264,7 +260,7 @@ def _apply_write(
     prepared: P,
     entry: OperationEntry,
     digest: str | None,
-    also: Callable[[Transaction], None] | None = None,
+    also: Effect | None = None,
 ) -> R:
     """Apply a write, or replay it, and record its row. It has a `digest` if it has an idempotency key."""
     reach("write.before")
@@ -324,7 +320,7 @@ class Call:
         self.grant = grant
         self._trusts = trusts
         self._supposed: _OptimisticRead | None = None
-        self._also: Callable[[Transaction], None] | None = None
+        self._also: Effect | None = None
 
     @property
     def operation_id(self) -> OperationId:
@@ -347,7 +343,7 @@ class Call:
         self.entry.costs = costs
         self.attribute(cost_events=tuple(event.id for event in costs))
 
-    def add_effect(self, also: Callable[[Transaction], None]) -> None:
+    def add_effect(self, also: Effect) -> None:
         """Run `also` in the commit of the nested verb or external call that writes, also if that is a replay."""
         self._also = also
 
