@@ -54,7 +54,7 @@ class RemoteService:
 
     @property
     def origin(self) -> str:
-        return repr(redact_location(self._line.url))
+        return f"{redact_location(self._line.url)!r}"
 
     async def fetch_greeting(self) -> Greeting:
         """Ask the server who we are, and which verbs it has."""
