@@ -23,7 +23,7 @@
     │   ├── DuplicateId            the message id was used for another message
     │   ├── RevisionConflict       it was changed concurrently
     │   ├── AliasNotTrusted        the chat id stands for more than one conversation
-    │   ├── PreviewOutdated        the forget's effect has changed since its preview
+    │   ├── PreviewOutdated        the token is of no preview of what would be deleted now
     │   ├── UserExists             the user exists, and this is not its key
     │   ├── BudgetExceeded         the profile allows no more records or bytes
     │   ├── BindingExists          the company already has a binding of that key
@@ -190,7 +190,7 @@ class AliasNotTrusted(Conflict):
 
 
 class PreviewOutdated(Conflict):
-    """The forget would affect other records than its preview showed."""
+    """The token is of no preview of what the forget would delete now."""
 
 
 class UserExists(Conflict):

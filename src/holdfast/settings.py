@@ -182,6 +182,21 @@ class Settings(BaseSettings):
         description="The folders of Agent Skills that runtimes mount, with the platform's separator of paths between"
         " them: a colon, on Windows a semicolon.",
     )
+    runtime_subject: str | None = Field(
+        default=None,
+        description="The subject of `holdfast runtime` commands that name neither a subject nor an agent.",
+    )
+    runtime_agent: str | None = Field(
+        default=None, description="The agent of `holdfast runtime` commands that name neither a subject nor an agent."
+    )
+    runtime_channel: str = Field(
+        default="local", min_length=1, description="The channel of `holdfast runtime` commands that name none."
+    )
+    runtime_chat: str = Field(
+        default="chat-1",
+        min_length=1,
+        description="The chat of `holdfast runtime` commands that name neither a chat nor a conversation.",
+    )
     shell_history: Path | None = Field(
         default=None, description="The private file for the history of `holdfast shell`; none if not set."
     )
@@ -212,10 +227,10 @@ class Settings(BaseSettings):
             return None
         return MODEL_VERBS & {name.strip() for name in self.model_verbs.split(",")}
 
-    @field_validator("home", "config_path", "shell_history", mode="before")
+    @field_validator("home", "config_path", "shell_history", "runtime_subject", "runtime_agent", mode="before")
     @classmethod
     def _empty_is_none(cls, value: object) -> object:
-        """Treat an empty path as unset; it would otherwise mean the current folder."""
+        """Treat an empty value as unset; an empty path would otherwise mean the current folder."""
         return None if value == "" else value
 
 

@@ -19,6 +19,9 @@ class Memory(BlockingMemoryMethods[AsyncMemory]):
 
     add_resource = blocking(AsyncMemory.add_resource)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._behind._service.origin})"
+
     @explain_arguments
     def close(self) -> None:
         """Finish accepted calls, and close the store."""

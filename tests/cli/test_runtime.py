@@ -65,6 +65,34 @@ def test_another_owner_sees_nothing_and_is_told_why(hosted: str, holdfast: Holdf
     assert "Porto" not in holdfast("runtime", "recall", "Porto", "--agent", "agent-main").out
 
 
+def test_settings_name_the_owner_and_the_chat_and_options_come_first(
+    holdfast: Holdfast, quiet_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(blank(quiet_environment / "memory.db"))
+    for subject, agent, chat in (("ana", None, "one"), (None, "bot", "one"), ("ana", "bot", "two")):
+        with MemoryRuntime.builder().store(path).identity(subject_id=subject, agent_id=agent).open() as runtime:
+            where, owner = MemoryScope("web", conversation_id=chat), f"{subject} and {agent}"
+            runtime.finalize_turn_and_maintain(CanonicalTurnDelta("t", "delivered", (f"Of {owner}.",), None, where))
+    for name, value in (("AGENT", ""), ("SUBJECT", "ana"), ("CHANNEL", "web"), ("CHAT", "one")):
+        monkeypatch.setenv(f"HOLDFAST_RUNTIME_{name}", value)
+
+    def shown(*options: str) -> str:
+        return holdfast("runtime", "project", "Of whom?", *options).out
+
+    assert "Of ana and None." in shown()
+    assert "Of None and bot." in shown("--agent", "bot")
+    assert "Of ana and bot." in shown("--agent", "bot", "--subject", "ana", "--chat", "two")
+    assert shown("--channel", "local") == shown("--chat", "three") == ""
+    monkeypatch.setenv("HOLDFAST_RUNTIME_AGENT", "bot")
+    monkeypatch.setenv("HOLDFAST_RUNTIME_CHAT", "two")
+    assert "Of ana and bot." in shown()
+    listed = holdfast("doctor", "--settings", "--json").json["settings"]
+    values = {each["name"]: each["value"] for each in listed if each["name"].startswith("HOLDFAST_RUNTIME_")}
+    assert values == {f"HOLDFAST_RUNTIME_{name}": value for name, value in (
+        ("SUBJECT", "ana"), ("AGENT", "bot"), ("CHANNEL", "web"), ("CHAT", "two")
+    )}  # fmt: skip
+
+
 def test_a_skill_is_written_switched_edited_and_deleted(holdfast: Holdfast) -> None:
     written = holdfast("runtime", "write-procedural", STEPS, "--title", "Ship", "--citation", "a", "--citation", "b")
     assert (written.code, written.out) == (0, f"created  {SKILL}\n")

@@ -42,6 +42,19 @@ def test_the_three_lines_of_the_readme_work(tmp_path: Path) -> None:
     memory.close()
 
 
+def test_a_memory_shows_its_place_and_its_embedder_and_no_key(tmp_path: Path, memory: Memory, reached_by: str) -> None:
+    path = str(tmp_path / "here.db")
+    with holdfast.open(path, embedder="fake", work=False) as opened:
+        assert repr(opened) == f"Memory({path!r}, embedder='fake')"
+        assert repr(opened._behind) == f"AsyncMemory({path!r}, embedder='fake')"
+    assert repr(opened) == f"Memory({path!r}, embedder='fake')"  # closed
+    shown = repr(memory)
+    assert shown.startswith("Memory('")
+    # The passwords and keys of the tests' servers.
+    assert "s3cret" not in shown
+    assert ("://" in shown) is (reached_by != "sqlite")
+
+
 def test_both_faces_give_the_same_answers(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     with holdfast.open(path, embedder="fake", work=False) as memory:

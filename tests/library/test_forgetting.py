@@ -104,8 +104,10 @@ def test_no_byte_of_it_is_left_in_the_files(tmp_path: Path) -> None:
 def test_a_forget_of_something_that_changed_since_its_preview_is_refused(memory: Memory, known: dict[str, str]) -> None:
     preview = memory.forget_preview(subject="ana")
     memory.add("Something new.", subject="ana")
-    with pytest.raises(PreviewOutdated):
-        memory.forget(subject="ana", token=preview.token)
+    for token in (preview.token, "0" * 32, "none at all"):
+        with pytest.raises(PreviewOutdated, match="of no preview") as refused:
+            memory.forget(subject="ana", token=token)
+        assert "changed" not in str(refused.value)
     assert len(texts(memory)) == 5
     again = memory.forget_preview(subject="ana")
     assert memory.forget(subject="ana", token=again.token).messages == 3

@@ -178,6 +178,7 @@ def projections() -> Iterator[tuple[str, list[Step]]]:
     for pressure in Pressure:
         shown = step("project", user_query=query, pressure=str(pressure), system_max_len=420, min_score=0.0)
         yield f"project-{pressure}", [*told, shown]
+    yield "project-audited", [*told, step("project", user_query=query, min_score=0.0, audit_id="audit-1")]
     private = {
         "candidate_id": "p1",
         "authority": "soul_governance",

@@ -14,6 +14,8 @@ from moving import EVERYTHING, PRIVATE, SECRET, SPACE, Said, commit, facts, furn
 
 from holdfast.app import Engine
 from holdfast.domain.access import LOCAL_OPERATOR, Action, Actor, ActorKind
+from holdfast.domain.canonical import fingerprint
+from holdfast.domain.continuity_snapshot import to_document
 from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.lifecycle import Disposition, ModeInput
@@ -22,9 +24,11 @@ from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
     MemoryExportRequest,
     MemoryImportRequest,
+    SummaryLine,
     TransferMode,
 )
 from holdfast.domain.scope import Scope
+from holdfast.domain.transcript_turns import Authority
 from holdfast.errors import AccessDenied, AliasNotTrusted, InvalidInput, InvalidScope, InvalidSnapshot, NotFound
 from holdfast.library import AsyncMemory
 from holdfast.testing.full_repr import full_repr
@@ -154,6 +158,62 @@ def test_a_bootstrap_brings_what_is_known_and_a_summary_but_no_turns(source: str
             assert "user: open: the last" in episode.text
             assert not (await made.import_(MemoryImportRequest(full, "fresh", mode="bootstrap"))).changed
             assert (await memory.stats(subject="ana")).messages == 0
+
+    asyncio.run(boot())
+
+
+def with_summary(snapshot: ContinuitySnapshot, *lines: SummaryLine) -> dict[str, Any]:
+    """The document of the snapshot with another summary, as its exporter would have written it."""
+    document: dict[str, Any] = json.loads(to_document(replace(snapshot, summary=lines)))
+    content = {name: value for name, value in document.items() if name != "exported_at"}
+    content["manifest"] = {**document["manifest"]}
+    del content["manifest"]["content_fingerprint"]
+    document["manifest"]["content_fingerprint"] = fingerprint(content)
+    return document
+
+
+@pytest.mark.parametrize("mode", TransferMode)
+def test_a_bootstrap_makes_no_private_message_recallable(source: str, location: str, mode: TransferMode) -> None:
+    snapshot = taken_from(source, mode=mode, include_private=True)
+    (line,) = (each for each in snapshot.summary if each.text == "open: the last")
+    secret = replace(line, text="secret: a diary")
+    files = [
+        (snapshot, True),
+        (with_summary(snapshot, line, replace(secret, authority=Authority.PRIVATE_GARDEN_INTERNAL)), True),
+        # As an earlier version wrote it: each line may be private.
+        (with_summary(snapshot, *(replace(each, authority=None) for each in (line, secret))), False),
+    ]
+
+    async def boot() -> None:
+        async with running(location) as engine:
+            for number, (file, has_episode) in enumerate(files):
+                subject = f"ana-{number}"
+                made = runtime(engine, subject=subject)
+                request = MemoryImportRequest(file, "fresh", mode="bootstrap", include_private=True)
+                assert (await made.import_(request)).changed
+                memory = AsyncMemory(engine, actor=LOCAL_OPERATOR, space=SPACE)
+                episodes = (await memory.list(subject=subject, planes=[Plane.EPISODE], kind="memory")).items
+                assert [line.text in each.text for each in episodes] == [True] * has_episode
+                assert SECRET not in full_repr(await memory.list(subject=subject, kind="memory"))
+                assert SECRET not in full_repr(await memory.recall("a secret diary?", subject=subject, min_score=0))
+
+    asyncio.run(boot())
+
+
+def test_a_snapshot_of_an_earlier_version_has_a_summary_unless_it_may_be_private(source: str, location: str) -> None:
+    snapshot = taken_from(source, mode="bootstrap")
+    earlier = with_summary(snapshot, *(replace(line, authority=None) for line in snapshot.summary))
+    assert "authority" not in earlier["summary"][0]
+    hidden = replace(snapshot.summary[0], authority=Authority.OPERATOR_DIAGNOSTIC)
+
+    async def boot() -> None:
+        async with running(location) as engine:
+            made, memory = runtime(engine, subject="ana"), AsyncMemory(engine, actor=LOCAL_OPERATOR, space=SPACE)
+            with pytest.raises(InvalidSnapshot, match="includes_private"):
+                await made.import_(MemoryImportRequest(with_summary(snapshot, hidden), "fresh", mode="bootstrap"))
+            assert (await made.import_(MemoryImportRequest(earlier, "fresh", mode="bootstrap"))).changed
+            (episode,) = (await memory.list(subject="ana", planes=[Plane.EPISODE], kind="memory")).items
+            assert "user: open: the last" in episode.text
 
     asyncio.run(boot())
 

@@ -132,6 +132,17 @@ def test_what_is_taught_in_other_words_is_the_same_skill(location: str) -> None:
     play(location, scene)
 
 
+def test_what_one_turn_teaches_twice_is_one_skill(location: str) -> None:
+    async def scene(host: Host, curator: Teaching) -> None:
+        await host.said(STEPS, "Ask Ana to do it.", STEPS.replace("the image", "the images"))
+        await host.maintain(MemoryMaintainRequest(scope=CHAT, tool_calls=("shell",)))
+        learned = {skill.title: skill for skill in await skills(host)}
+        assert learned.keys() == {STEPS, "Ask Ana to do it."}
+        assert len((await host.memory(learned[STEPS].memory_id)).evidence) == 2
+
+    play(location, scene)
+
+
 def test_a_skill_goes_with_the_messages_that_taught_it(location: str) -> None:
     async def scene(host: Host, curator: Teaching) -> None:
         said = await host.said(STEPS)

@@ -13,6 +13,7 @@ from retrieval_world import HERE, World, opened
 
 from holdfast.domain.access import Action, Actor, ActorKind
 from holdfast.domain.capabilities import Privacy
+from holdfast.domain.events import EventKind
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Disposition, ModeInput
 from holdfast.domain.memory import Plane, Status, Validity
@@ -436,12 +437,34 @@ def test_each_call_leaves_one_row_and_changes_nothing(world: World) -> None:
     assert world.read(lambda reader: list(reader.events.page(10))) == []
 
 
+def test_a_projection_for_an_audit_leaves_an_event_that_names_what_was_shown_and_holds_no_text(world: World) -> None:
+    remembered = world.remember("The lamp is blue.")
+    (said,) = world.say("The lamp is out.")
+    report = project(world, audit_id="audit-7")
+    events = world.read(lambda reader: list(reader.events.page(10)))
+    # At once, and with its row: the trail is read here before anything else is committed.
+    (row,) = world.read(lambda reader: list(reader.operations.page(limit=1)))
+    assert (row.action, row.record_count) == (Action.PROJECT, 2)
+    assert [(event.kind, event.id, event.scope) for event in events] == [
+        (EventKind.PROJECTION, report.lifecycle_report.event_id, HERE)
+    ]
+    assert (events[0].record_key, events[0].content_hash) == (None, None)
+    details = dict(events[0].details)
+    assert set(str(details.pop("ids")).split()) == {remembered, said}
+    assert details == {"audit_id": "audit-7", "records": 2, "private": 0, "chars": len(report.system_memory_block)}
+    assert "lamp" not in full_repr(events)
+    user = world.runtime(actor=Actor(ActorKind.USER, "ana"))
+    assert project(world, runtime=user, audit_id="audit-8").lifecycle_report.event_id is not None
+    assert len(world.read(lambda reader: list(reader.events.page(10)))) == 2
+
+
 P, R, I = MemoryProjectionRequest, MemoryRecallRequest, MemoryInspectionRequest  # noqa: E741
 WRONG: list[tuple[Any, str]] = [
     *((P("lamp", system_max_len=value), "system_max_len") for value in (0, -1, 10**9, True, 4_096.0, "4096", None)),
     *((I("lamp", system_max_len=value), "system_max_len") for value in (0, -1, 10**9)),
     *((P("lamp", recent_messages_limit=value), "recent_messages_limit") for value in (-1, 10**6, True, None)),
     *((P("lamp", provider_max_chars=value), "provider_max_chars") for value in (0, -5, "1")),
+    *((P("lamp", audit_id=value), "audit_id") for value in ("", " ", "x" * 257, 7)),
     *((P("lamp", pressure=value), "pressure") for value in ("high", None, 1)),
     *((P("lamp", include_private=value), "include_private") for value in ("no", 1, None)),
     *((P("lamp", mode_input=value), "mode_input") for value in (None, "normal", {})),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -134,6 +135,29 @@ def test_near_duplicates_are_one_skill_and_the_earlier_text_stays_in_its_lineage
     assert [node.disposition for node in shown.lineage] == [*["superseded"] * (len(shown.lineage) - 1), "active"]
     assert [node.summary.partition(":")[0] for node in shown.lineage][:2] == ["Deploy the shop", "Ship it"]
     assert (shown.summary.topic, shown.citations) == ("deployment", ("ticket 7",))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_near_duplicates_of_one_write_are_one_skill_as_those_of_several_are(location: str, seed: int) -> None:
+    pool = [
+        DEPLOY,
+        RuntimeSkillWrite(STEPS.replace("Build the image", "Build the images"), title="Ship it"),
+        RuntimeSkillWrite(f" {STEPS} "),
+        RuntimeSkillWrite(STEPS.replace("5432", "5433"), summary="On the other port."),
+        RuntimeSkillWrite("Ask the vendor to do it.", topic="vendors"),
+        RuntimeSkillWrite("Thanks!"),
+        RuntimeSkillWrite("Ask the vendors to do it.", title="Ask the vendor", citations=("ticket 8",)),
+    ]
+    chosen = random.Random(seed).sample(pool, k=len(pool))
+    told = []
+    for batches in ([chosen], [[each] for each in chosen]):
+        with opened(location, subject_id=f"owner-{len(batches)}") as runtime:
+            reports = [each for batch in batches for each in write(runtime, *batch).procedural_evolution.reports]
+            shown = [runtime.get_runtime_skill(RuntimeSkillDetailRequest(name)) for name in sorted(listed(runtime))]
+        skills = [(each.summary.name, each.raw_content, each.citations, each.summary.topic) for each in shown]
+        told.append((skills, [(each.action, each.detail) for each in reports]))
+    assert told[0] == told[1]
+    assert len(told[0][0]) == 3
 
 
 def test_the_name_of_a_skill_means_that_skill(runtime: MemoryRuntime) -> None:

@@ -85,19 +85,23 @@ class RuntimeOptions(ConversationOptions):
         """The conversation, if one was named."""
         if self.conversation is None and self.chat is None:
             return None
-        return MemoryScope(self.channel, self.chat, self.conversation)
+        return MemoryScope(self._channel, self.chat, self.conversation)
 
     @property
     def scope(self) -> MemoryScope:
-        return self.named_scope or MemoryScope(self.channel, DEFAULT_CHAT)
+        return self.named_scope or MemoryScope(self._channel, read_settings().runtime_chat)
+
+    @property
+    def _channel(self) -> str:
+        return self.channel or read_settings().runtime_channel
 
     @property
     def identity(self) -> MemoryIdentity:
-        """The owner. Who names one of subject and agent means a memory without the other."""
-        subject, agent = self.subject, self.agent
-        if subject is None and agent is None:
-            subject, agent = DEFAULT_SUBJECT, DEFAULT_AGENT
-        return MemoryIdentity(self.space or read_settings().space, subject, agent, self.app, self.project)
+        """The owner that the options name, else that of the settings. A subject alone has no agent, and vice versa."""
+        settings = read_settings()
+        named = ((self.subject, self.agent), (settings.runtime_subject, settings.runtime_agent))
+        subject, agent = next((each for each in named if any(each)), (DEFAULT_SUBJECT, DEFAULT_AGENT))
+        return MemoryIdentity(self.space or settings.space, subject, agent, self.app, self.project)
 
 
 _QUERY = CliOption("QUERY", words=True)

@@ -43,7 +43,9 @@ class ConversationOptions:
 
     conversation: Annotated[OnlyText, option("--conversation", "NAME", "The conversation.")] = None
     chat: Annotated[OnlyText, option("--chat", "NAME", "A chat that is an alias of the conversation.")] = None
-    channel: Annotated[str, option("--channel", "NAME", "The channel it came through.")] = DEFAULT_CHANNEL
+    channel: Annotated[
+        OnlyText, option("--channel", "NAME", f"The channel it came through.  [default: {DEFAULT_CHANNEL}]")
+    ] = None
     subject: Annotated[OnlyText, option("--subject", "NAME", "The subject it is about.")] = None
     agent: Annotated[OnlyText, option("--agent", "NAME", "The agent it belongs to.")] = None
     app: Annotated[OnlyText, option("--app", "NAME", "The app it belongs to; a gateway's is `default`.")] = None
@@ -59,7 +61,7 @@ class ConversationOptions:
     def scope(self) -> MemoryScope:
         if self.conversation is None and self.chat is None:
             raise UsageError("give --conversation NAME or --chat NAME; messages added without either are in `default`")
-        return MemoryScope(self.channel, self.chat, self.conversation)
+        return MemoryScope(self.channel or DEFAULT_CHANNEL, self.chat, self.conversation)
 
     @property
     def not_found_hint(self) -> str:

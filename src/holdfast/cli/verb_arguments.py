@@ -848,6 +848,7 @@ RUNTIME: Mapping[str, tuple[Arg, ...]] = {
             noun="N",
             kind="float",
         ),
+        Arg("audit_id", help="The id of an audit, for which the projection leaves its event.", noun="ID"),
     ),
     "inspect": (
         Arg("query", noun="QUERY", positional=True),

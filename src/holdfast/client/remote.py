@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from holdfast.client.transport import HttpReply, HttpTransport, NoResponse, Sending
 from holdfast.domain.access import Action, Actor
+from holdfast.domain.location import redact_location
 from holdfast.domain.secret import Secret
 from holdfast.errors import (
     AccessDenied,
@@ -49,7 +50,11 @@ class RemoteService:
         self._spoken: frozenset[str] | None = None
 
     def __repr__(self) -> str:
-        return f"RemoteService({self._line.url!r})"
+        return f"RemoteService({self.origin})"
+
+    @property
+    def origin(self) -> str:
+        return f"{redact_location(self._line.url)!r}"
 
     async def fetch_greeting(self) -> Greeting:
         """Ask the server who we are, and which verbs it has."""

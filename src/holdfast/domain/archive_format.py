@@ -192,8 +192,13 @@ def is_private(archived: Archived) -> bool:
     if isinstance(archived, ArchivedMemory):
         return any(revision.plane in GUARDED_PLANES for revision in archived.revisions)
     if isinstance(archived, ArchivedTurn):
-        return any(AUTHORITIES[message.authority][View.EXPORT] is not None for message in archived.messages)
+        return any(is_withheld(message.authority) for message in archived.messages)
     return isinstance(archived, ArchivedAlias)
+
+
+def is_withheld(authority: Authority) -> bool:
+    """True if a message of this authority is exported only on request."""
+    return AUTHORITIES[authority][View.EXPORT] is not None
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

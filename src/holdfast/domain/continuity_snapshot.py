@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from holdfast.domain.archive_format import (
     ArchivedTurn,
     encode_fields,
     is_private,
+    is_withheld,
     read_memory,
     read_turn,
 )
@@ -31,7 +32,7 @@ from holdfast.domain.runtime_api.exchange import (
 from holdfast.domain.scope import Scope, check_part
 from holdfast.domain.times import checked_iso_time
 from holdfast.domain.transcript import Role
-from holdfast.domain.transcript_turns import TranscriptState, checked_member
+from holdfast.domain.transcript_turns import Authority, TranscriptState, checked_member
 from holdfast.errors import InvalidInput, InvalidSnapshot
 
 KIND = "holdfast_continuity"
@@ -96,10 +97,24 @@ def to_document(snapshot: ContinuitySnapshot) -> str:
     return canonical(content).decode()
 
 
-def summary_text(snapshot: ContinuitySnapshot) -> str:
+def open_summary(snapshot: ContinuitySnapshot) -> tuple[SummaryLine, ...]:
+    """Return the lines that anybody who reads the conversation may recall.
+
+    A line without an authority may be private, if the snapshot includes private content.
+    """
+    if snapshot.manifest.includes_private:
+        return tuple(line for line in snapshot.summary if line.authority is not None and not _is_private_line(line))
+    return snapshot.summary
+
+
+def _is_private_line(line: SummaryLine) -> bool:
+    return line.authority is not None and is_withheld(line.authority)
+
+
+def summary_text(chat_id: str, lines: Iterable[SummaryLine]) -> str:
     """Return the text of the episode that a bootstrap stores in the place of the turns."""
-    lines = "\n".join(f"{line.role}: {line.text}" for line in snapshot.summary)
-    return f"{_SUMMARY_HEAD}{snapshot.chat_id}:\n{lines}"
+    said = "\n".join(f"{line.role}: {line.text}" for line in lines)
+    return f"{_SUMMARY_HEAD}{chat_id}:\n{said}"
 
 
 def is_summary(plane: Plane, text: str) -> bool:
@@ -144,12 +159,18 @@ def _origin(thread: Scope) -> dict[str, str]:
 
 
 def _summary(turns: tuple[ArchivedTurn, ...]) -> tuple[SummaryLine, ...]:
+    """Begin the last messages that are not private: what a bootstrap makes of them is recalled by everybody."""
     said = [
-        SummaryLine(message.role.value, " ".join(message.text.split())[:SUMMARY_CHARS], MessageId(message.id))
+        SummaryLine(
+            message.role.value,
+            " ".join(message.text.split())[:SUMMARY_CHARS],
+            MessageId(message.id),
+            message.authority,
+        )
         for turn in turns
         if turn.state is TranscriptState.ACTIVE
         for message in turn.messages
-        if message.text is not None
+        if message.text is not None and not is_withheld(message.authority)
     ]
     return tuple(said[-SUMMARY_LINES:])
 
@@ -169,12 +190,17 @@ def _content(snapshot: ContinuitySnapshot) -> dict[str, Any]:
             "includes_execution_state": manifest.includes_execution_state,
             "truncated": manifest.truncated,
         },
-        "summary": [{"role": line.role, "text": line.text, "id": line.message_id} for line in snapshot.summary],
+        "summary": [_encode_line(line) for line in snapshot.summary],
         "long_term_memory": [encode_fields(memory) for memory in snapshot.long_term_memory],
         "execution_state": None if state is None else {"turns": [encode_fields(turn) for turn in state.turns]},
         **{name: list(getattr(snapshot, name)) for name in _SELF},
         "self_reason": snapshot.self_reason,
     }
+
+
+def _encode_line(line: SummaryLine) -> dict[str, str]:
+    authority = {} if line.authority is None else {"authority": line.authority.value}
+    return {"role": line.role, "text": line.text, "id": line.message_id, **authority}
 
 
 def _read(raw: Mapping[str, Any], space: str) -> ContinuitySnapshot:
@@ -217,7 +243,7 @@ def _check_content(found: ContinuitySnapshot, raw: Mapping[str, Any]) -> None:
     if dict(found.manifest.counts) != {"long_term_memory": len(found.long_term_memory), "turns": len(turns)}:
         raise InvalidInput("manifest.counts", "do not match the content")
     private = any(map(is_private, found.long_term_memory)) or any(map(is_private, turns))
-    if private and not found.manifest.includes_private:
+    if (private or any(map(_is_private_line, found.summary))) and not found.manifest.includes_private:
         raise InvalidInput("manifest.includes_private", "is false, but the snapshot holds private content")
 
 
@@ -243,11 +269,13 @@ def _read_manifest(value: object) -> SnapshotManifest:
 
 
 def _read_line(value: object) -> SummaryLine:
-    if not isinstance(value, Mapping) or set(value) != {"role", "text", "id"}:
-        raise InvalidInput("summary", "each line must have a role, a text and the id of its message")
+    if not isinstance(value, Mapping) or set(value) - {"authority"} != {"role", "text", "id"}:
+        raise InvalidInput("summary", "each line must have a role, a text, the id of its message and its authority")
     role = checked_member(Role, value["role"], "summary.role")
     text = checked_text(value["text"], "summary.text", max_chars=SUMMARY_CHARS)
-    return SummaryLine(role.value, text, MessageId(checked_id(value["id"], "summary.id")))
+    named = "authority" in value
+    authority = checked_member(Authority, value["authority"], "summary.authority") if named else None
+    return SummaryLine(role.value, text, MessageId(checked_id(value["id"], "summary.id")), authority)
 
 
 def _read_state(value: object, space: str) -> ExecutionState:

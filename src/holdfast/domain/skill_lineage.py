@@ -122,14 +122,32 @@ class _Words(NamedTuple):
         both = self.stems | other.stems
         return len(self.stems & other.stems) / len(both) if both else float(self.numbers == other.numbers)
 
+    def is_near(self, other: _Words) -> bool:
+        agree = (self.names, self.numbers, self.negations) == (other.names, other.numbers, other.negations)
+        return agree and self.share(other) >= _SAME_SHARE
+
 
 def is_near_duplicate(one: SkillContent, other: SkillContent) -> bool:
     """True if both are one skill in other words. Names, numbers and negations must agree; a doubt means no."""
     if normalize_statement(one.procedure) == normalize_statement(other.procedure):
         return True
-    mine, others = _read(one.procedure), _read(other.procedure)
-    agree = (mine.names, mine.numbers, mine.negations) == (others.names, others.numbers, others.negations)
-    return agree and mine.share(others) >= _SAME_SHARE
+    return _read(one.procedure).is_near(_read(other.procedure))
+
+
+def find_repeats(contents: Sequence[SkillContent]) -> list[int | None]:
+    """Return for each content the place of the one before it that it would revise, were they written in this order."""
+    said = [(normalize_statement(each.procedure), _read(each.procedure)) for each in contents]
+    newest: list[int] = []  # the places of the current texts of the skills
+    repeats: list[int | None] = []
+    for place, (text, words) in enumerate(said):
+        same = (at for at, other in enumerate(newest) if said[other][0] == text or said[other][1].is_near(words))
+        skill = next(same, None)
+        repeats.append(None if skill is None else newest[skill])
+        if skill is None:
+            newest.append(place)
+        else:
+            newest[skill] = place
+    return repeats
 
 
 def _read(procedure: str) -> _Words:

@@ -32,6 +32,9 @@ class MemoryCalls(ExplainAttributes):
         self._space = space
         self._subject = subject
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._service.origin})"
+
     async def _perform(self, action: Action, make: Callable[[], Verb[T]]) -> T:
         return await self._service.perform(self._actor, action, make, space=self._space)
 

@@ -68,6 +68,10 @@ class Service(Protocol):
     @property
     def sync_safe(self) -> bool: ...
 
+    @property
+    def origin(self) -> str:
+        """The place of the memory, and its embedder if it is known, as a `repr` shows them. It holds no key."""
+
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         """Build the request and run it. A request that cannot be built leaves its audit row too, in `space`."""
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import uuid_utils
 
 from holdfast.domain.access import Action, Actor, storewide_grant
+from holdfast.domain.location import redact_location
 from holdfast.domain.profiles import Backend, Profile
 from holdfast.domain.results import StoreUsage
 from holdfast.domain.search import ViewCacheUsage
@@ -66,6 +67,12 @@ class Engine:
         if (route := self._route) is not None:
             return perform(self._core, actor, action, lambda: route(making()), space=space)
         return perform(self._core, actor, action, making, space=space)
+
+    @property
+    def origin(self) -> str:
+        # The kind alone: a fingerprint has digests, and addresses that may hold a key.
+        embedder = self._core.embedder.fingerprint.partition(":")[0]
+        return f"{redact_location(self._core.store.location)!r}, embedder={embedder!r}"
 
     @property
     def hooks(self) -> Subscribers:

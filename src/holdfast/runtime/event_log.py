@@ -27,9 +27,10 @@ def append_event(
     record_key: str | None = None,
     content_hash: str | None = None,
     details: Mapping[str, str | int | None] | None = None,
+    event_id: EventId | None = None,
 ) -> EventId:
     """Append an event in the transaction that caused it. About `keep` events of a space are retained."""
-    event_id = new_event_id(core)
+    event_id = event_id or new_event_id(core)
     transaction.events.append(
         Event(event_id, kind, scope, core.clock.now(), plane, record_key, content_hash, details or {})
     )

@@ -159,7 +159,7 @@ class Forget(ForgetWrite):
         core, others = prepared
         found = _plan_forget(transaction, self.scope, self.target, others)
         if self.token not in (None, found.fingerprint):
-            raise PreviewOutdated("the affected records changed since the preview; look at a new preview first")
+            raise PreviewOutdated("the token is of no preview of what would be deleted now; make a new preview")
         for record_id in self.target.ids if self.expected_revision is not None else ():
             if (current := transaction.records.find(record_id)) is not None:
                 require_revision(current[1], self.expected_revision)

@@ -37,7 +37,7 @@ from holdfast.failpoints import reach
 from holdfast.ports import Reader, Transaction, Verb
 from holdfast.ports.observer import MetricsObserver
 from holdfast.runtime.idempotency import check_key, load_replay, store_replay
-from holdfast.runtime.metering import record_costs
+from holdfast.runtime.metering import Effect, record_costs
 from holdfast.runtime.requests import CompositeRequest, Core, Read, Request, Write
 
 __all__ = ["Call", "CompositeRequest", "Core", "Read", "Request", "Write", "perform"]
@@ -107,7 +107,7 @@ async def _run_read(core: Core, grant: Grant, verb: Request[P, R], prepared: P, 
         raise TypeError(f"{type(verb).__name__} is neither a Read nor a Write")
     result: R = await core.store.read(grant, lambda reader: verb.apply(reader, prepared))
     entry.took = verb.metered_usage(prepared)
-    await _record_read(core, grant, entry, verb.record_count(result))
+    await _record_read(core, grant, entry, verb.record_count(result), verb.event_writer(core, result))
     return result
 
 
@@ -199,19 +199,24 @@ def _error_code(error: BaseException) -> str:
     return error.code if isinstance(error, HoldfastError) else "internal_error"
 
 
-async def _record_read(core: Core, grant: Grant, entry: OperationEntry, record_count: int) -> None:
-    """Write the row of a call that changed nothing: soon after it; if it was metered, at once with its costs."""
-    if not entry.took or entry.scope.space == EVERYWHERE:
+async def _record_read(
+    core: Core, grant: Grant, entry: OperationEntry, record_count: int, append_event: Effect | None = None
+) -> None:
+    """Write the row of a call that changed nothing: soon after it; at once with its costs and its event, if any."""
+    if append_event is None and (not entry.took or entry.scope.space == EVERYWHERE):
         await core.store.audit(entry.build_row(Outcome.SUCCEEDED, record_count))
         return
     before = entry.attribution or Attribution()
     usage = (*before.usage, *entry.took)
 
     def write(transaction: Transaction) -> None:
-        now = core.clock.now()
-        entry.costs = record_costs(transaction, core, entry.id, before.binding, entry.scope, entry.took, now)
-        events = tuple(event.id for event in entry.costs)
-        entry.attribution = replace(before, usage=usage, mode=attribution_of(usage), cost_events=events)
+        if entry.took:
+            now = core.clock.now()
+            entry.costs = record_costs(transaction, core, entry.id, before.binding, entry.scope, entry.took, now)
+            events = tuple(event.id for event in entry.costs)
+            entry.attribution = replace(before, usage=usage, mode=attribution_of(usage), cost_events=events)
+        if append_event is not None:
+            append_event(transaction)
         transaction.operations.add(entry.build_row(Outcome.SUCCEEDED, record_count))
 
     await core.store.write(grant, write)
@@ -255,7 +260,7 @@ def _apply_write(
     prepared: P,
     entry: OperationEntry,
     digest: str | None,
-    also: Callable[[Transaction], None] | None = None,
+    also: Effect | None = None,
 ) -> R:
     """Apply a write, or replay it, and record its row. It has a `digest` if it has an idempotency key."""
     reach("write.before")
@@ -315,7 +320,7 @@ class Call:
         self.grant = grant
         self._trusts = trusts
         self._supposed: _OptimisticRead | None = None
-        self._also: Callable[[Transaction], None] | None = None
+        self._also: Effect | None = None
 
     @property
     def operation_id(self) -> OperationId:
@@ -338,7 +343,7 @@ class Call:
         self.entry.costs = costs
         self.attribute(cost_events=tuple(event.id for event in costs))
 
-    def add_effect(self, also: Callable[[Transaction], None]) -> None:
+    def add_effect(self, also: Effect) -> None:
         """Run `also` in the commit of the nested verb or external call that writes, also if that is a replay."""
         self._also = also
 

@@ -127,6 +127,10 @@ class Read(Request[P, R]):
         """Metered usage during `prepare`. Only reads wait for a metered service."""
         return ()
 
+    def event_writer(self, core: Core, result: R) -> Callable[[Transaction], None] | None:
+        """Return what appends an event in the commit of the call's row; None if the call leaves no event."""
+        return None
+
 
 class SimpleRead(Read[Core, R]):
     """A read with nothing slow to prepare. Its arguments obey the rules that they declare."""

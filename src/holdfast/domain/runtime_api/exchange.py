@@ -15,6 +15,7 @@ from holdfast.domain.ids import MessageId
 from holdfast.domain.lifecycle import LifecycleReport, ModeInput
 from holdfast.domain.presentable import Presentable
 from holdfast.domain.space_file import LeftOut
+from holdfast.domain.transcript_turns import Authority
 
 NOT_BUILT = "not_built"
 
@@ -42,11 +43,12 @@ class SnapshotManifest(Presentable):
 
 @dataclass(frozen=True, slots=True)
 class SummaryLine(Presentable):
-    """The beginning of one of the last messages."""
+    """The beginning of one of the last messages. Snapshots of earlier versions do not know its authority."""
 
     role: str
     text: str
     message_id: MessageId
+    authority: Authority | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,8 @@ class MemoryProjectionRequest:
     """`system_max_len` limits the characters of the block; so does `provider_max_chars`, for a model that takes less.
 
     A host that sends the conversation to the model itself sets `recent_messages_limit` to 0. `min_score` replaces the
-    floor below which a record does not bear on the query; 0 shows all.
+    floor below which a record does not bear on the query; 0 shows all. With the `audit_id` of an audit, the event log
+    says which records were shown.
     """
 
     user_query: str
@@ -150,6 +151,7 @@ class MemoryProjectionRequest:
     include_private: Annotated[bool, "Ask for memories of private planes, too; the private gate decides."] = False
     provider_max_chars: Annotated[int | None, "The most characters that the model takes."] = None
     min_score: Annotated[float | None, "The floor below which a record does not bear on the query; 0 shows all."] = None
+    audit_id: Annotated[str | None, "The id of an audit, for which the projection leaves its event."] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -403,6 +403,10 @@ class TracedService:
     def sync_safe(self) -> bool:
         return self._service.sync_safe
 
+    @property
+    def origin(self) -> str:
+        return self._service.origin
+
     async def perform(self, actor: Actor, action: Action, make: Callable[[], Verb[T]], *, space: str) -> T:
         operation = OPERATIONS.get(action)
         if operation is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from holdfast.domain.memory import MemoryRecord, Plane
 from holdfast.domain.results import HitKind
 from holdfast.domain.runtime_skills import SkillContent
 from holdfast.domain.scope import Scope
-from holdfast.domain.skill_lineage import is_near_duplicate
+from holdfast.domain.skill_lineage import find_repeats, is_near_duplicate
 from holdfast.ports import Reader, SearchOptions
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core
@@ -22,6 +23,21 @@ _NEAREST = 8
 _OPTIONS = SearchOptions(
     top_k=_NEAREST, kind=HitKind.MEMORY, planes=frozenset({Plane.PROCEDURAL}), quarantined=True, min_score=None
 )
+
+
+class NearSkills(NamedTuple):
+    """The known skills near a procedure, and the place of the one before it in the same write that it repeats."""
+
+    known: tuple[MemoryId, ...] = ()
+    repeats: int | None = None
+
+    def ids(self, written: Sequence[MemoryId | None]) -> tuple[MemoryId, ...]:
+        """Return the memories of both. `written` are those of the write so far; None where nothing is stored."""
+        repeated = None if self.repeats is None else written[self.repeats]
+        return self.known if repeated is None else (*self.known, repeated)
+
+
+NOTHING_NEAR = NearSkills()
 
 
 def find_near(core: Core, reader: Reader, scope: Scope, text: str, entry: indexing.IndexedText) -> list[MemoryRecord]:
@@ -42,17 +58,18 @@ def near_duplicate(reader: Reader, scope: Scope, content: SkillContent, near: It
 
 async def near_procedures(
     core: Core, grant: Grant, scope: Scope, candidates: Sequence[tuple[Plane, str, indexing.IndexedText]]
-) -> list[tuple[MemoryId, ...]]:
+) -> list[NearSkills]:
     """Return the skills near each candidate that is on the procedural plane, with its text and index data."""
-    if all(plane is not Plane.PROCEDURAL for plane, _, _ in candidates):
-        return [()] * len(candidates)
+    near = [NOTHING_NEAR] * len(candidates)
+    places = [place for place, (plane, _, _) in enumerate(candidates) if plane is Plane.PROCEDURAL]
+    if not places:
+        return near
 
     def find(reader: Reader) -> list[tuple[MemoryId, ...]]:
-        return [
-            tuple(memory.id for memory in find_near(core, reader, scope, text, entry))
-            if plane is Plane.PROCEDURAL
-            else ()
-            for plane, text, entry in candidates
-        ]
+        given = (candidates[place] for place in places)
+        return [tuple(memory.id for memory in find_near(core, reader, scope, text, entry)) for _, text, entry in given]
 
-    return await core.store.read(grant, find)
+    repeats = find_repeats([SkillContent.read(candidates[place][1], {}) for place in places])
+    for place, known, before in zip(places, await core.store.read(grant, find), repeats, strict=True):
+        near[place] = NearSkills(known, None if before is None else places[before])
+    return near

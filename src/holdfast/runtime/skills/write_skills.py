@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
@@ -41,7 +41,7 @@ from holdfast.domain.runtime_skills import (
 )
 from holdfast.domain.scope import MAX_PART_CHARS, Scope
 from holdfast.domain.skill_checks import reject_procedure
-from holdfast.domain.skill_lineage import is_near_duplicate, strategy_digest
+from holdfast.domain.skill_lineage import find_repeats, is_near_duplicate, strategy_digest
 from holdfast.domain.times import checked_iso_time
 from holdfast.domain.transcript_turns import checked_member
 from holdfast.errors import InvalidInput
@@ -52,7 +52,7 @@ from holdfast.runtime.job_queue import enqueue_indexing
 from holdfast.runtime.record_writes import add_revision
 from holdfast.runtime.remember import current_memory, trust_of
 from holdfast.runtime.revisions import time_after
-from holdfast.runtime.skills.near_skills import find_near
+from holdfast.runtime.skills.near_skills import NearSkills, find_near
 from holdfast.runtime.skills.stored_skill import StoredSkill, find_skill, free_name, skill_of, store_state
 from holdfast.runtime.transcripts.budgets import require_budget
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
@@ -75,12 +75,12 @@ class SkillAuthor:
 
 @dataclass(frozen=True, slots=True)
 class IndexedSkill:
-    """A checked procedure with its index data, and the known skills near it."""
+    """A checked procedure with its index data, and the skills near it."""
 
     name: str | None
     content: SkillContent
     entry: indexing.IndexedText
-    near: tuple[MemoryId, ...]
+    near: NearSkills
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,7 @@ class WriteSkills(Write[_PreparedSkills, MemoryWriteReport]):
         return content
 
     def apply(self, transaction: Transaction, prepared: _PreparedSkills) -> MemoryWriteReport:
-        written = [
-            each if isinstance(each, SkillWriteReport) else _write_skill(transaction, prepared.author, each)
-            for each in prepared.skills
-        ]
+        written = _write_all(transaction, prepared.author, prepared.skills)
         evolution = ProceduralEvolution.of(self.source, written)
         if evolution.changed:
             require_budget(transaction, self.governance)
@@ -210,11 +207,17 @@ async def _index_skills(
         ]
 
     known = await core.store.read(grant, find) if contents else []
-    completed = [_complete(content, *each) for (_, content), each in zip(contents, known, strict=True)]
+    repeats = find_repeats([content for _, content in contents])
+    completed: list[SkillContent] = []
+    for (_, content), (named, near), place in zip(contents, known, repeats, strict=True):
+        others = (*map(SkillContent.of, near), *(() if place is None else (completed[place],)))
+        completed.append(_complete(content, named, others))
     entries = await indexing.make_entries(core, [content.text for content in completed])
     return [
-        IndexedSkill(name, content, entry, tuple(each.id for each in near))
-        for (name, _), content, entry, (_, near) in zip(contents, completed, entries, known, strict=True)
+        IndexedSkill(name, content, entry, NearSkills(tuple(each.id for each in near), place))
+        for (name, _), content, entry, (_, near), place in zip(
+            contents, completed, entries, known, repeats, strict=True
+        )
     ]
 
 
@@ -233,8 +236,8 @@ def _may_revise(skill: StoredSkill, scope: Scope) -> bool:
     return skill.memory.scope == scope and not skill.state.needs_approval
 
 
-def _complete(content: SkillContent, named: StoredSkill | None, near: Sequence[MemoryRecord]) -> SkillContent:
-    known = [*(() if named is None else (named.content,)), *(SkillContent.of(memory) for memory in near)]
+def _complete(content: SkillContent, named: StoredSkill | None, near: Sequence[SkillContent]) -> SkillContent:
+    known = [*(() if named is None else (named.content,)), *near]
     same = next((each for each in known if is_near_duplicate(each, content)), None)
     if same is not None:
         return content.completed_by(same)
@@ -243,7 +246,26 @@ def _complete(content: SkillContent, named: StoredSkill | None, near: Sequence[M
     return replace(content, title=named.content.title) if named is not None and is_untitled else content
 
 
-def _write_skill(transaction: Transaction, author: SkillAuthor, skill: IndexedSkill) -> SkillWriteReport:
+def _write_all(
+    transaction: Transaction, author: SkillAuthor, skills: Iterable[IndexedSkill | SkillWriteReport]
+) -> list[SkillWriteReport]:
+    """Store the procedures, one after the other. One that repeats another of the same write joins it."""
+    reports: list[SkillWriteReport] = []
+    stored: list[MemoryId | None] = []
+    for skill in skills:
+        if isinstance(skill, IndexedSkill):
+            near = NearSkills(skill.near.ids(stored))
+            memory_id, report = _write_skill(transaction, author, replace(skill, near=near))
+            stored.append(memory_id)
+            reports.append(report)
+        else:
+            reports.append(skill)
+    return reports
+
+
+def _write_skill(
+    transaction: Transaction, author: SkillAuthor, skill: IndexedSkill
+) -> tuple[MemoryId, SkillWriteReport]:
     """Store a procedure. A skill of this name, or that says the same, gets a revision; its earlier text stays in it."""
     named = _find_named(transaction, author.scope, skill.name)
     content, known = skill.content, named or _known_skill(transaction, author, skill)
@@ -264,15 +286,17 @@ def _write_skill(transaction: Transaction, author: SkillAuthor, skill: IndexedSk
     return _report(content, action, state.name, memory.id)
 
 
-def _report(content: SkillContent, action: SkillAction, name: str, memory_id: MemoryId) -> SkillWriteReport:
-    return SkillWriteReport(content.source, action, PROCEDURAL_MEMORY, content.topic, name, memory_id)
+def _report(
+    content: SkillContent, action: SkillAction, name: str, memory_id: MemoryId
+) -> tuple[MemoryId, SkillWriteReport]:
+    return memory_id, SkillWriteReport(content.source, action, PROCEDURAL_MEMORY, content.topic, name, memory_id)
 
 
 def _known_skill(transaction: Transaction, author: SkillAuthor, skill: IndexedSkill) -> StoredSkill | None:
     """Return the skill to revise that has the same text, else a near-duplicate."""
     in_slot = transaction.records.in_slot(author.scope, _slot(skill.content))
     same = [in_slot.id] if isinstance(in_slot, MemoryRecord) else []
-    found = (skill_of(transaction, memory_id) for memory_id in (*same, *skill.near))
+    found = (skill_of(transaction, memory_id) for memory_id in (*same, *skill.near.known))
     return next(
         (
             each

@@ -43,7 +43,7 @@ from holdfast.runtime.idempotency import digest_of, is_answer_to, seal_digest
 from holdfast.runtime.job_queue import enqueue_indexing
 from holdfast.runtime.record_writes import add_revision
 from holdfast.runtime.revisions import RESTATED, repeat_revision, time_after
-from holdfast.runtime.skills.near_skills import near_duplicate
+from holdfast.runtime.skills.near_skills import NOTHING_NEAR, NearSkills, near_duplicate
 from holdfast.runtime.skills.stored_skill import StoredSkill, skill_of, store_candidate_skill
 
 
@@ -86,7 +86,7 @@ class IndexedCandidate:
 
     given: ValidatedCandidate
     entry: indexing.IndexedText
-    near: tuple[MemoryId, ...] = ()
+    near: NearSkills = NOTHING_NEAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,11 @@ def write_candidates(
 ) -> tuple[CandidateVerdict, ...]:
     """Judge candidates and store the accepted and deferred ones, one after the other, in one commit."""
     evidence = EvidenceResolver(transaction, writer.scope)
-    return tuple(_write_candidate(transaction, evidence, writer, ready) for ready in proposed)
+    verdicts: list[CandidateVerdict] = []
+    for ready in proposed:
+        near = ready.near.ids([verdict.memory_id for verdict in verdicts])
+        verdicts.append(_write_candidate(transaction, evidence, writer, replace(ready, near=NearSkills(near))))
+    return tuple(verdicts)
 
 
 def _write_candidate(
@@ -250,7 +254,7 @@ def _store_candidate(
         return _unchanged_verdict(given, judgement)
     old = transaction.records.in_slot(writer.scope, _slot(given))
     if not isinstance(old, MemoryRecord):
-        skill = near_duplicate(transaction, writer.scope, SkillContent.read(given.content, {}), ready.near)
+        skill = near_duplicate(transaction, writer.scope, SkillContent.read(given.content, {}), ready.near.known)
         if skill is not None and (repeated := _repeat_skill(transaction, writer, ready, cited, judgement, skill)):
             return repeated
         return _add_revision(transaction, writer, ready, judgement, evidence, None)

@@ -11,7 +11,7 @@ from holdfast.domain.access import Action, ActorKind, Grant
 from holdfast.domain.archive_format import Archived, ArchivedMemory, ArchivedRevision, ArchivedTurn, is_private
 from holdfast.domain.canonical import derive_id
 from holdfast.domain.checks import checked_flag
-from holdfast.domain.continuity_snapshot import MOST_MEMORIES, read_snapshot, summary_text
+from holdfast.domain.continuity_snapshot import MOST_MEMORIES, open_summary, read_snapshot, summary_text
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import DEFAULT_CHANNEL, MemoryScope
@@ -22,6 +22,7 @@ from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
     MemoryImportReport,
     MemoryImportRequest,
+    SummaryLine,
     Taken,
     TransferMode,
 )
@@ -94,8 +95,8 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
             raise InvalidSnapshot("mode", "is bootstrap, which holds no turns to restore; import it as bootstrap")
         memories, turns = self._select_records(snapshot)
         open_memories, open_turns = self._without_private(memories), self._without_private(turns)
-        if self._mode is TransferMode.BOOTSTRAP and snapshot.summary:
-            open_memories = [*open_memories, self._episode(snapshot)]
+        if self._mode is TransferMode.BOOTSTRAP and (lines := open_summary(snapshot)):
+            open_memories = [*open_memories, self._episode(snapshot, lines)]
         return _PreparedImport(
             started=started,
             author=str(grant.actor),
@@ -118,18 +119,18 @@ class ImportContinuity(Write[_PreparedImport, MemoryImportReport]):
     def _without_private(self, some: Sequence[ArchivedMemory | ArchivedTurn]) -> list[Archived]:
         return [each for each in some if self.request.include_private or not is_private(each)]
 
-    def _episode(self, snapshot: ContinuitySnapshot) -> ArchivedMemory:
+    def _episode(self, snapshot: ContinuitySnapshot, lines: Sequence[SummaryLine]) -> ArchivedMemory:
         made_for = f"{snapshot.manifest.content_fingerprint}/{self.scope.partition}"
         revision = ArchivedRevision(
             scope=self.scope,
             plane=Plane.EPISODE,
-            text=summary_text(snapshot),
+            text=summary_text(snapshot.chat_id, lines),
             trust=Trust.LOW,
             status=Status.ACCEPTED,
             validity=ALWAYS,
             recorded_at=snapshot.exported_at,
             # If the messages are in this store, link them: masking or forgetting them then covers this episode too.
-            evidence=tuple(dict.fromkeys(line.message_id for line in snapshot.summary)),
+            evidence=tuple(dict.fromkeys(line.message_id for line in lines)),
         )
         return ArchivedMemory(derive_id(ids.MEMORY, snapshot.exported_at, made_for, "episode"), (revision,))
 

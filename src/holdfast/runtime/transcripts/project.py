@@ -7,7 +7,7 @@ model's view, and combines them with `domain/projection_block.py`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -15,8 +15,10 @@ from typing import ClassVar, NamedTuple
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.agent_skills import AgentSkillHit, reason_for_none
 from holdfast.domain.checks import MAX_QUERY_CHARS, checked_flag, checked_instance, checked_text, checked_whole
+from holdfast.domain.events import NAMED_IDS, EventKind
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
+from holdfast.domain.ids import checked_id
 from holdfast.domain.lifecycle import Admission, ModeInput, admit
 from holdfast.domain.memory import GUARDED_PLANES
 from holdfast.domain.profiles import Pressure, backend_of, render_budget, scale_budget
@@ -45,7 +47,8 @@ from holdfast.domain.runtime_api.retrieval import (
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import View
 from holdfast.errors import StoreCorrupt
-from holdfast.ports import RankedCandidates, Reader
+from holdfast.ports import RankedCandidates, Reader, Transaction
+from holdfast.runtime.event_log import append_event, new_event_id
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.recall import select_loaded
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
@@ -109,6 +112,8 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
         checked_flag(request.include_private, "include_private")
         check_registries(request.tool_registry_refs)
         check_floor(request.min_score)
+        if request.audit_id is not None:
+            checked_id(request.audit_id, "audit_id")
         mode, pressure = validate_mode(request.mode_input, request.pressure)
         object.__setattr__(self, "mode", mode)
         object.__setattr__(self, "pressure", pressure)
@@ -126,6 +131,8 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
         block, found = self._block(reader, ranked, lately, prepared.skill_hits)
         audit = self._audit(block, found, lately, gate, thread, prepared)
         private = sum(line.hit is not None and line.hit.plane in GUARDED_PLANES for line in block.lines)
+        event_id = None if self.request.audit_id is None else new_event_id(prepared.core)
+        started = StartedOperation(prepared.core, self.action, prepared.now, admission)
         cut = len(audit.cut_ids)
         source_ids = {hit.id for hit in found.hits} | {message.id for message in lately.messages}
         source_ids |= {skill.id for skill in prepared.skill_hits}
@@ -141,7 +148,7 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
                 faithful=all(line.id in source_ids for line in block.lines),
             ),
             private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
-            lifecycle_report=StartedOperation(prepared.core, self.action, prepared.now, admission).report(summary),
+            lifecycle_report=started.report(summary, event_id=event_id),
             reason=None if block.text else self._explain_empty(block, ranked),
         )
 
@@ -152,6 +159,33 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
 
     def record_count(self, result: MemoryProjectionReport) -> int:
         return result.projection_faithfulness.lines
+
+    def event_writer(self, core: Core, result: MemoryProjectionReport) -> Callable[[Transaction], None] | None:
+        """Return what appends the event of an audited projection: it names the shown records, and holds no text."""
+        if self.request.audit_id is None:
+            return None
+        shown = [str(each.id) for each in result.context.records]
+        shown += [str(each.id) for each in result.context.recent_messages]
+        details: Mapping[str, str | int | None] = {
+            "audit_id": self.request.audit_id,
+            "chars": result.audit.system_memory_chars,
+            "records": len(shown),
+            "private": result.private_disclosure_integrity.private_records,
+            "ids": " ".join(shown[:NAMED_IDS]),
+        }
+
+        def append(transaction: Transaction) -> None:
+            append_event(
+                transaction,
+                core,
+                EventKind.PROJECTION,
+                self.sight.thread(transaction) or self.scope,
+                keep=self.governance.budget.events,
+                details=details,
+                event_id=result.lifecycle_report.event_id,
+            )
+
+        return append
 
     def _gate(self) -> tuple[Admission, PrivateGate]:
         admission = admit(self.action, self.mode, self.pressure)

@@ -12,7 +12,7 @@ from holdfast.domain.candidates import TARGETS, CandidatePrivacy, is_of_a_user
 from holdfast.domain.checks import checked_instance, checked_instances, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
-from holdfast.domain.ids import MemoryId, checked_id
+from holdfast.domain.ids import checked_id
 from holdfast.domain.memory import Plane, Trust, Validity
 from holdfast.domain.runtime_api.writing import (
     LongTermExtraction,
@@ -30,7 +30,7 @@ from holdfast.errors import AliasNotTrusted, InvalidInput
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime import indexing
 from holdfast.runtime.gate import Core, Write
-from holdfast.runtime.skills.near_skills import near_procedures
+from holdfast.runtime.skills.near_skills import NearSkills, near_procedures
 from holdfast.runtime.transcripts.budgets import require_budget
 from holdfast.runtime.transcripts.candidate_writer import (
     CandidateAuthor,
@@ -54,7 +54,7 @@ class _PreparedWrite:
     started: StartedOperation
     writer: CandidateAuthor
     entries: Sequence[indexing.IndexedText]
-    near: Sequence[tuple[MemoryId, ...]]
+    near: Sequence[NearSkills]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Measure whether learned skills save an agent tool calls."""
