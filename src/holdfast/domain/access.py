@@ -187,7 +187,7 @@ _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.EVENTS, Action.REBUILD
 # A conversation belongs to one subject, one agent, or no one. Without a subject these actions mean the one that belongs
 # to no one, as `add` does, not every conversation of that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
-# Projections, inspections, runtime skills and proposals cover only the memory that the scope names, even if it names no owner.
+# These cover only the memory that the scope names, even if it names no owner.
 _OF_SKILLS = frozenset({Action.LIST_SKILLS, Action.GET_SKILL})
 _CHANGES_SKILLS = frozenset({Action.EDIT_SKILL, Action.SET_SKILL_ENABLED, Action.DELETE_SKILL})
 # Proposals are made by anyone who may write, and decided by operators.

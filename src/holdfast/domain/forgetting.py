@@ -52,8 +52,8 @@ class ForgetPlan:
     `first_number` is the lowest of the store's numbers of it, None if unknown.
     `derived_ids` are memories anywhere in the space whose current revision derives only from forgotten messages;
     `baseless` are the store's numbers of such older revisions, of memories that stay. `delivery_ids` are hook
-    deliveries that carry, or carried, something about the target. `proposals` are the store's numbers of those that rest
-    on it.
+    deliveries that carry, or carried, something about the target. `proposals` are the store's numbers of
+    those that rest on it.
     """
 
     fingerprint: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -71,6 +71,7 @@ class ProceduralMemoryCandidate:
     """A procedure to write as a runtime skill, or as a revision of the one it names."""
 
     write: RuntimeSkillWrite
+    kind: str = field(default="procedural_memory", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class GovernanceNoteCandidate:
 
     target: str
     summary: str
+    kind: str = field(default="governance_note", init=False)
 
 
 Candidate = ProceduralMemoryCandidate | GovernanceNoteCandidate
@@ -242,7 +244,7 @@ def _reject_whole(proposal: MemoryProposal, profile: str, policy: ProposalPolicy
 
 def _judge(candidate: Candidate, policy: ProposalPolicy) -> ProposalReason:
     if isinstance(candidate, GovernanceNoteCandidate):
-        whole = candidate.target.strip() and candidate.summary.strip()
+        whole = bool(candidate.target.strip() and candidate.summary.strip())
         return ProposalReason.ACCEPTED if whole else ProposalReason.INCOMPLETE_NOTE
     if policy.tier not in (ProposalTier.COMPACT, ProposalTier.FULL):
         return ProposalReason.NO_SANDBOX
@@ -276,10 +278,7 @@ class ProposalRecord:
     decision_reason: str | None = None
 
     def to_document(self) -> str:
-        found = asdict(self)
-        for index, candidate in enumerate(self.proposal.candidates):
-            found["proposal"]["candidates"][index]["kind"] = _KIND_OF[type(candidate)]
-        return json.dumps(found, ensure_ascii=False, default=datetime.isoformat)
+        return json.dumps(asdict(self), ensure_ascii=False, default=datetime.isoformat)
 
     @classmethod
     def from_document(cls, document: str) -> Self:
@@ -290,14 +289,8 @@ class ProposalRecord:
         return cls(MemoryProposal(candidates=candidates, **parts), **found)
 
 
-_KIND_OF: dict[type, str] = {
-    ProceduralMemoryCandidate: "procedural_memory",
-    GovernanceNoteCandidate: "governance_note",
-}
-
-
 def _read_candidate(parts: dict[str, Any]) -> Candidate:
-    if parts.pop("kind") == _KIND_OF[GovernanceNoteCandidate]:
+    if parts.pop("kind") == "governance_note":
         return GovernanceNoteCandidate(**parts)
     write = parts["write"]
     at = write.pop("observed_at")

@@ -51,7 +51,7 @@ class _Decision(Write[Any, Any]):
     """Common base of the verbs that decide on one proposal of this memory."""
 
     governance: Governance
-    request: Any
+    request: Any = None
 
     def _check(self, kind: type) -> None:
         request = checked_instance(self.request, kind)

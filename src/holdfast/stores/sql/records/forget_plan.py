@@ -62,8 +62,8 @@ class ForgetPlanner(SqlRepository):
 
     def _find_proposals(self, target: ForgetTarget, record_ids: Sequence[str]) -> list[int]:
         resting = proposals_resting_on(self._scope, record_ids)
-        whole = target.subject is not None and target.conversation is None
-        of_subject = proposals_of_subject(self._scope, target.subject) if whole else []
+        subject = None if target.conversation is not None else target.subject
+        of_subject = [] if subject is None else proposals_of_subject(self._scope, subject)
         return sorted({*resting, *of_subject})
 
     def _find_named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:
