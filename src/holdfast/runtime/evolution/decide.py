@@ -51,10 +51,10 @@ class _Decision(Write[Any, Any]):
     """Common base of the verbs that decide on one proposal of this memory."""
 
     governance: Governance
-    request: Any = None
+    request: Any
 
     def _check(self, kind: type) -> None:
-        request = checked_instance(self.request, kind)
+        request: Any = checked_instance(self.request, kind)
         checked_text(request.proposal_id, "proposal_id", max_chars=MAX_PROPOSAL_ID_CHARS)
         if request.reason is not None:
             checked_text(request.reason, "reason", max_chars=MAX_REASON_CHARS)

@@ -9,6 +9,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.canonical import is_holdfast_id
 from holdfast.domain.checks import checked_flag, checked_instance, checked_text, checked_whole
 from holdfast.domain.governance import Governance
+from holdfast.domain.ids import EVENT, kind_of
 from holdfast.domain.proposals import MAX_PROPOSAL_ID_CHARS, ProposalRecord, ProposalStatus
 from holdfast.domain.runtime_api.evolution import (
     ProposalDetailReport,
@@ -97,6 +98,9 @@ class GetProposal(Read[Core, ProposalDetailReport]):
     def _is_known(self, reader: Reader, reference: str) -> bool:
         if is_skill_name(reference):
             return find_skill(reader, [self.scope.partition], reference) is not None
+        if kind_of(reference) == EVENT:
+            newest = reader.events.page(1, None, f"{reference}~")
+            return bool(newest) and newest[0].id == reference
         return is_holdfast_id(reference) and reader.records.find(reference) is not None
 
     def record_count(self, result: ProposalDetailReport) -> int:
