@@ -15,7 +15,6 @@ from holdfast.domain.ids import MessageId
 from holdfast.domain.jobs import Cause
 from holdfast.domain.proposals import (
     MAX_PENDING,
-    MAX_RATIONALE_CHARS,
     Candidate,
     GovernanceNoteCandidate,
     MemoryProposal,
@@ -116,8 +115,8 @@ def _rewording(skill: StoredSkill, revised: CurationResult, max_chars: int) -> P
     for each in revised.proposals:
         title, _, steps = each.text.partition("\n")
         known = skill.content
-        content = SkillContent(title=title, procedure=steps)
-        if reject_procedure(steps, max_chars) is None and strategy_digest(content) != strategy_digest(known):
+        same = strategy_digest(SkillContent("", steps)) == strategy_digest(SkillContent("", known.procedure))
+        if reject_procedure(steps, max_chars) is None and not same:
             return ProceduralMemoryCandidate(
                 RuntimeSkillWrite(
                     steps,
@@ -143,14 +142,14 @@ def _add(
     """Store the proposal with the outcomes as its evidence, if the profile allows any."""
     state = skill.state
     outcomes = _outcomes_of(transaction, skill)
-    note = "" if state.last_outcome_note is None else f" The last note: {state.last_outcome_note}"
     counts = f"failed {state.mismatch_count} times and succeeded {state.validated_success_count} times"
     proposal = MemoryProposal(
         core.ids.new(ids.PROPOSAL),
         governance.profile.name,
         (candidate,),
         (skill.memory.id, *outcomes, *turn[-_MAX_MESSAGES:]),
-        f"{state.name} {counts} when it was used.{note}"[:MAX_RATIONALE_CHARS],
+        # Without the note of the outcome, which stays with the skill alone.
+        f"{state.name} {counts} when it was used.",
     )
     if not validate(governance, proposal).accepted:
         return None
