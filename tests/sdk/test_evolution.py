@@ -1,4 +1,4 @@
-"""Proposals through the runtime: validated, reviewed by operators alone, written by `write`, gone with their evidence."""
+"""Proposals through the runtime: validated, decided by operators, written by `write`, gone with their evidence."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_what_is_not_valid_is_reported_with_its_reason_and_not_stored(
     report = runtime.propose(REJECTED[reason])
     assert (report.accepted, report.changed, report.reason) == (False, False, reason)
     assert report.validation == validation
-    assert validation.rejected_count == 1 + (reason == "nothing")
+    assert validation.rejected_count == 1
     assert [each.reason for each in validation.decisions][-1] == reason
     assert rows_since(runtime, rows) == [
         (Action.VALIDATE_PROPOSAL, Outcome.SUCCEEDED),
@@ -280,9 +280,6 @@ def test_whoever_may_write_may_propose_and_only_an_operator_decides(location: st
                 decide("p-1")
         assert runtime.list_runtime_skills().total == 0
     clerk = Actor(ActorKind.OPERATOR, "clerk", space="default")
-    with builder(location, **identity).actor(replace(clerk, role=ActorRole.AUDITOR)).open() as auditor:
-        with pytest.raises(AccessDenied, match="ask an admin"):
-            auditor.approve_proposal("p-1")
     with builder(location, **identity).actor(clerk).open() as operator:
         assert operator.approve_proposal("p-1").accepted
 
@@ -441,15 +438,11 @@ def test_a_skill_that_failed_twice_is_worded_again_by_a_model(location: str) -> 
         assert not skill.summary.revision_pending
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [[], [{"title": "Same", "steps": STEPS.splitlines(), "messages": [1]}], [{"title": "A log", "steps": ["Thanks!"], "messages": [1]}]],
-    ids=["none", "the same", "weak"],
-)  # fmt: skip
-def test_a_model_without_a_better_wording_leads_to_a_note(location: str, answer: list[Any]) -> None:
+@pytest.mark.parametrize("steps", [[], STEPS.splitlines(), ["Thanks!"]], ids=["none", "the same", "weak"])
+def test_a_model_without_a_better_wording_leads_to_a_note(location: str, steps: list[str]) -> None:
     model = ScriptedPrompts()
     with builder(location).model(model).open() as runtime:
         runtime.write(MemoryWriteRequest.procedural(DEPLOY))
-        model.answers = {"procedures": answer}
+        model.answers = {"procedures": [{"title": "Deploy", "steps": steps, "messages": [1]}] if steps else []}
         (proposal_id,) = fail(runtime, "It did not work.", "It failed again.")
         assert runtime.get_proposal(proposal_id).summary.notes == 1

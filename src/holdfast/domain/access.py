@@ -288,6 +288,8 @@ _WORDS = {
     Action.STATS: "see figures",
     Action.EVENTS: "see the event log",
     Action.FORGET_PREVIEW: "preview what would be forgotten",
+    Action.APPROVE_PROPOSAL: "approve proposals",
+    Action.REJECT_PROPOSAL: "reject proposals",
 }
 
 
