@@ -249,6 +249,10 @@ def test_a_proposal_about_a_deleted_skill_is_gone_with_it(runtime: MemoryRuntime
         (lambda: replace(PROPOSAL, proposal_id="a\0b"), "proposal_id"),
         (lambda: with_write(title="x" * 500), r"candidates\[0\].write.title"),
         (lambda: with_write(content="x" * 50_000), r"candidates\[0\].write.content"),
+        (
+            lambda: replace(PROPOSAL, candidates=with_write(content="x" * 9_000).candidates * 2),
+            "candidates: hold 18,000",
+        ),
     ],
 )
 def test_a_malformed_proposal_is_refused_by_its_field(

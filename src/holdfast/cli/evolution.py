@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -95,8 +96,10 @@ def _approve_proposal(call: OperationCall) -> Approval:
     measured = _try(call, shown)
     trial, why_not = (measured, None) if isinstance(measured, ProposalTrial) else (None, measured)
     if not call.values["yes"]:
-        _present_proposal(shown)
-        _present_trial(trial, why_not)
+        # Standard output is for the report.
+        with contextlib.redirect_stdout(sys.stderr):
+            _present_proposal(shown)
+            _present_trial(trial, why_not)
         if not typer.confirm("Write it?", err=True):
             raise UsageError("nothing was changed")
     return Approval(perform_operation("approve_proposal")(call), trial, why_not)

@@ -131,17 +131,21 @@ def checked_proposal(value: object, max_chars: int) -> MemoryProposal:
         _check_unless_blank(getattr(proposal, name), name, most)
     for each in _checked_list(proposal.evidence_refs, "evidence_refs", MAX_EVIDENCE):
         _check_unless_blank(each, "evidence_refs", MAX_EVIDENCE_CHARS)
+    used = 0
     for place, candidate in enumerate(_checked_list(proposal.candidates, "candidates", MAX_CANDIDATES)):
         where = f"candidates[{place}]"
         if isinstance(candidate, ProceduralMemoryCandidate):
             write = checked_instance(candidate.write, RuntimeSkillWrite, f"{where}.write")
             check_skill_write(write, f"{where}.write")
             _check_unless_blank(write.content, f"{where}.write.content", max_chars)
+            used += len(write.content)
         elif isinstance(candidate, GovernanceNoteCandidate):
             _check_unless_blank(candidate.target, f"{where}.target", MAX_EVIDENCE_CHARS)
             _check_unless_blank(candidate.summary, f"{where}.summary", MAX_NOTE_SUMMARY_CHARS)
         else:
             raise InvalidInput(where, f"is no candidate but {type(candidate).__name__}")
+    if used > max_chars:
+        raise InvalidInput("candidates", f"hold {used:,} characters; at most {max_chars:,} are allowed: split them")
     return proposal
 
 

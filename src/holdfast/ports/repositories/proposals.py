@@ -23,7 +23,7 @@ class ProposalReader(Protocol):
     def count(self, scope: Scope, status: ProposalStatus) -> int: ...
 
     def is_cited(self, scope: Scope, record_id: str, status: ProposalStatus) -> bool:
-        """Return True if a proposal of this scope and status rests on the record."""
+        """Return True if a proposal of this scope and status rests on the record, also a hidden one."""
 
 
 class ProposalWriter(ProposalReader, Protocol):

@@ -37,13 +37,18 @@ class SqlProposalReader(SqlRepository):
     def count(self, scope: Scope, status: ProposalStatus) -> int:
         condition, values = self._of(scope)
         found = self._db.execute(
-            f"SELECT count(*) FROM {_TABLES} WHERE {condition} AND p.status = ?", [*values, status]
+            f"SELECT count(*) FROM {_TABLES} WHERE {condition} AND {_SHOWN} AND p.status = ?", [*values, status]
         )
         return int(found.fetchone()[0])
 
     def is_cited(self, scope: Scope, record_id: str, status: ProposalStatus) -> bool:
-        cites = "AND p.words IN (SELECT q.words FROM proposal_records q WHERE q.record_id = ?) AND p.status = ?"
-        return bool(self._select(scope, cites, [record_id, status]))
+        condition, values = self._of(scope)
+        found = self._db.execute(
+            f"SELECT 1 FROM {_TABLES} JOIN proposal_records q ON q.words = p.words WHERE {condition}"
+            " AND q.record_id = ? AND p.status = ? LIMIT 1",
+            [*values, record_id, status],
+        )
+        return found.fetchone() is not None
 
     def _of(self, scope: Scope) -> tuple[str, list[Any]]:
         """Return the condition that a proposal is of exactly this scope, and within the grant."""
