@@ -35,7 +35,7 @@ _RECORD_ID = re.compile(r"(?:msg|mem)_[0-9a-f]{32}")
 
 
 class ProposalTier(StrEnum):
-    """How far a proposal can be tried: its form alone, its procedures too, or also their effect on recall."""
+    """The extent of a trial: the form of a proposal alone, its procedures too, or also their effect on recall."""
 
     PREVIEW = "preview"
     COMPACT = "compact"
