@@ -388,6 +388,15 @@ def test_forgetting_the_evidence_of_a_proposal_leaves_no_byte_of_it(tmp_path: Pa
     assert CANARY.encode() not in raw
 
 
+def test_a_proposal_goes_with_the_document_that_it_rests_on(runtime: MemoryRuntime, location: str) -> None:
+    with holdfast.open(location, embedder="fake", work=False) as memory:
+        document = memory.add_resource("Take the boat.", name="boats.txt", subject="ana").resource
+        runtime.propose(replace(PROPOSAL, evidence_refs=(document.id,)))
+        assert runtime.get_proposal("p-1").evidence[0].known
+        memory.delete_resource(document.id, subject="ana")
+    assert runtime.list_proposals().pending == 0
+
+
 @pytest.mark.parametrize(("transition", "shown_after_restoring"), [("mask", True), ("delete_raw", False)])
 def test_a_proposal_is_hidden_with_its_masked_turn_and_gone_with_a_deleted_one(
     runtime: MemoryRuntime, transition: str, shown_after_restoring: bool

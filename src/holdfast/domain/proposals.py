@@ -31,7 +31,7 @@ MAX_RATIONALE_CHARS = 4_000
 MAX_NOTE_SUMMARY_CHARS = 1_000
 # More undecided proposals of one memory are refused: nobody reviews more.
 MAX_PENDING = 256
-_RECORD_ID = re.compile(r"(?:msg|mem)_[0-9a-f]{32}")
+_RECORD_ID = re.compile(r"(?<![a-z0-9])(?:msg|mem|r)_[0-9a-f]{32}")
 
 
 class ProposalTier(StrEnum):
@@ -88,7 +88,7 @@ Candidate = ProceduralMemoryCandidate | GovernanceNoteCandidate
 
 @dataclass(frozen=True, slots=True)
 class MemoryProposal:
-    """A suggested change. `evidence_refs` are ids of messages and memories, names of skills, or words of the host."""
+    """A suggested change. `evidence_refs` are ids of messages, memories and resources, names of skills, or words."""
 
     proposal_id: str
     profile: str
@@ -114,7 +114,7 @@ class MemoryProposal:
 
     @property
     def record_ids(self) -> tuple[str, ...]:
-        """The ids of messages and memories among the references."""
+        """The ids of messages, memories and resources among the references."""
         found = (each for reference in self.references() for each in _RECORD_ID.findall(reference))
         return tuple(dict.fromkeys(found))
 

@@ -101,7 +101,9 @@ class GetProposal(Read[Core, ProposalDetailReport]):
         if kind_of(reference) == EVENT:
             newest = reader.events.page(1, None, f"{reference}~")
             return bool(newest) and newest[0].id == reference
-        return is_holdfast_id(reference) and reader.records.find(reference) is not None
+        if not is_holdfast_id(reference):
+            return False
+        return reader.records.find(reference) is not None or reader.resources.find(reference) is not None
 
     def record_count(self, result: ProposalDetailReport) -> int:
         return 1

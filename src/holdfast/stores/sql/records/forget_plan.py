@@ -41,7 +41,7 @@ class ForgetPlanner(SqlRepository):
         revisions = count + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         resources = SqlResourceReader(self._scope).plan_forget(target)
-        proposals = self._find_proposals(target, [*messages.values(), *memories, *derived])
+        proposals = self._find_proposals(target, [*messages.values(), *memories, *derived, *resources])
         numbers = [*messages, *baseless, *first, *proposals, *SqlResourceReader(self._scope).numbers_of(resources)]
         deliveries = SqlDeliveryReader(self._scope).plan_forget(target)
         everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries, *map(str, proposals)])
