@@ -22,9 +22,9 @@ from holdfast.app import _open_archive, _open_store
 from holdfast.domain.events import Event, EventKind
 from holdfast.domain.ids import EventId
 from holdfast.domain.memory import Plane, Status
-from holdfast.domain.proposals import ProposalStatus, StoredProposal
 from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,

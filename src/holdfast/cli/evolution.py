@@ -18,7 +18,7 @@ from holdfast.cli.runtime import RuntimeOptions, perform_operation, plan_of
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.cli.verb_commands import OperationCall, operation_command
 from holdfast.domain.presentable import Presentable
-from holdfast.domain.proposals import Candidate, ProceduralMemoryCandidate, ProposalStatus
+from holdfast.domain.proposals import Candidate, ProceduralMemoryCandidate
 from holdfast.domain.runtime_api.evolution import (
     NO_SUCH_PROPOSAL,
     NOTE_HAS_NO_OPERATION,
@@ -28,6 +28,7 @@ from holdfast.domain.runtime_api.evolution import (
     ProposalListReport,
     ProposalRejectReport,
 )
+from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.errors import CapabilityUnavailable, Conflict, InvalidInput
 from holdfast.sdk.runtime import visit_store
 from holdfast.testing.replay.proposal_trial import ProposalTrial, try_proposal

@@ -20,7 +20,6 @@ from holdfast.domain.presentable import Presentable
 from holdfast.domain.profiles import PREFIX
 from holdfast.domain.runtime_api.skills import RuntimeSkillWrite, check_skill_write
 from holdfast.domain.runtime_skills import NAME_PREFIX
-from holdfast.domain.scope import Scope
 from holdfast.errors import InvalidInput
 
 MAX_PROPOSAL_ID_CHARS = 128
@@ -40,12 +39,6 @@ class ProposalTier(StrEnum):
     PREVIEW = "preview"
     COMPACT = "compact"
     FULL = "full"
-
-
-class ProposalStatus(StrEnum):
-    PENDING = "pending"
-    APPROVED = "approved"
-    REJECTED = "rejected"
 
 
 class ProposalReason(StrEnum):
@@ -258,18 +251,6 @@ def _judge(candidate: Candidate, policy: ProposalPolicy) -> ProposalReason:
 
 
 # --- the stored form --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StoredProposal:
-    """A proposal as a store holds it: `document` is its text, as JSON. Its id is unique in its scope."""
-
-    scope: Scope
-    proposal_id: str
-    status: ProposalStatus
-    document: str
-    created_at: datetime
-    decided_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

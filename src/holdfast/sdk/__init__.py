@@ -27,7 +27,6 @@ from holdfast.domain.proposals import (
     MemoryProposal,
     ProceduralMemoryCandidate,
     ProposalReason,
-    ProposalStatus,
     ProposalTier,
     ProposalValidation,
 )
@@ -154,6 +153,7 @@ from holdfast.domain.runtime_api.writing import (
 )
 from holdfast.domain.runtime_skills import SkillSource, SkillStatus
 from holdfast.domain.skill_lineage import LineageNode, StrategyDiff
+from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,

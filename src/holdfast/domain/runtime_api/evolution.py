@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Annotated
 
 from holdfast.domain.presentable import Presentable
-from holdfast.domain.proposals import MemoryProposal, ProposalStatus, ProposalValidation
+from holdfast.domain.proposals import MemoryProposal, ProposalValidation
+from holdfast.domain.stored_proposals import ProposalStatus
 
 # The reasons of reports, besides those of `ProposalReason` and of a write.
 PROPOSED = "proposed"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from holdfast.domain.proposals import ProposalStatus, StoredProposal
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
 
 
 class ProposalReader(Protocol):

@@ -10,14 +10,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.checks import checked_instance, checked_text
 from holdfast.domain.events import EventKind
 from holdfast.domain.governance import Governance
-from holdfast.domain.proposals import (
-    MAX_PROPOSAL_ID_CHARS,
-    ProposalPolicy,
-    ProposalRecord,
-    ProposalStatus,
-    ProposalValidation,
-    StoredProposal,
-)
+from holdfast.domain.proposals import MAX_PROPOSAL_ID_CHARS, ProposalPolicy, ProposalRecord, ProposalValidation
 from holdfast.domain.runtime_api.evolution import (
     ALREADY_DECIDED,
     INVALID_PROPOSAL,
@@ -33,6 +26,7 @@ from holdfast.domain.runtime_api.skills import DONE, SkillWriteReport
 from holdfast.domain.runtime_api.writing import MemoryWriteReport, MemoryWriteRequest
 from holdfast.domain.runtime_skills import SkillSource
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.evolution.stored_proposal import append_proposal_event, validate
 from holdfast.runtime.gate import Core, Write

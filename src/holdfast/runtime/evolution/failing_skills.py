@@ -21,12 +21,12 @@ from holdfast.domain.proposals import (
     ProceduralMemoryCandidate,
     ProposalPolicy,
     ProposalRecord,
-    ProposalStatus,
 )
 from holdfast.domain.runtime_api.skills import RuntimeSkillWrite
 from holdfast.domain.runtime_skills import SkillContent, first_line
 from holdfast.domain.skill_checks import reject_procedure
 from holdfast.domain.skill_lineage import strategy_digest
+from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.domain.transcript import Message
 from holdfast.ports import CurationResult, ProcedureCurator, Reader, Transaction
 from holdfast.runtime.evolution.stored_proposal import add_proposal, validate

@@ -10,7 +10,7 @@ from holdfast.domain.canonical import is_holdfast_id
 from holdfast.domain.checks import checked_flag, checked_instance, checked_text, checked_whole
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import EVENT, kind_of
-from holdfast.domain.proposals import MAX_PROPOSAL_ID_CHARS, ProposalRecord, ProposalStatus
+from holdfast.domain.proposals import MAX_PROPOSAL_ID_CHARS, ProposalRecord
 from holdfast.domain.runtime_api.evolution import (
     ProposalDetailReport,
     ProposalDetailRequest,
@@ -20,6 +20,7 @@ from holdfast.domain.runtime_api.evolution import (
 )
 from holdfast.domain.runtime_skills import is_skill_name
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.errors import NotFound
 from holdfast.ports import Reader
 from holdfast.runtime.evolution.stored_proposal import summary_of, validate

@@ -13,12 +13,11 @@ from holdfast.domain.proposals import (
     MemoryProposal,
     ProposalPolicy,
     ProposalRecord,
-    ProposalStatus,
     ProposalValidation,
-    StoredProposal,
     validate_proposal,
 )
 from holdfast.domain.runtime_api.evolution import ProposalSummary
+from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
 from holdfast.errors import BudgetExceeded
 from holdfast.ports import Reader, Transaction
 from holdfast.runtime.event_log import append_event

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.domain.proposals import ProposalStatus, StoredProposal
 from holdfast.domain.scope import SCOPE_PARTS, Scope
+from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows, insert_statement

@@ -21,8 +21,8 @@ from holdfast.domain.ids import EventId, MemoryId, MessageId
 from holdfast.domain.jobs import JobFilter
 from holdfast.domain.memory import OPEN_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.operations import OperationFilter
-from holdfast.domain.proposals import ProposalStatus
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import (
     Authority,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from holdfast.domain.forgetting import ForgetTarget
-from holdfast.domain.proposals import ProposalStatus, StoredProposal
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
 from holdfast.domain.transcript_turns import TranscriptState
 from holdfast.errors import AccessDenied
 from holdfast.ports import Store
