@@ -46,6 +46,7 @@ from holdfast.settings import Settings, read_settings
 from holdfast.stores.copying import TABLES
 from holdfast.testing.fakes import ScriptedPrompts
 from holdfast.testing.replay.proposal_trial import try_proposal
+from holdfast.testing.store_suite.scribe import EVERYTHING
 from probes import audit_trail
 
 PROFILE = "server-linux-dev-full"
@@ -175,7 +176,7 @@ REJECTED: dict[str, MemoryProposal] = {
     "proposal_evidence_empty": replace(PROPOSAL, evidence_refs=()),
     "proposal_rationale_empty": replace(PROPOSAL, rationale=""),
     "proposal_candidates_empty": replace(PROPOSAL, candidates=()),
-    "procedural_candidate_incomplete": with_write(topic=""),
+    "procedural_candidate_incomplete": with_write(topic=" "),
     "governance_note_incomplete": replace(PROPOSAL, candidates=(NOTE, GovernanceNoteCandidate("", "Retire it."))),
 }
 
@@ -313,6 +314,10 @@ def test_a_profile_tries_and_submits_what_its_capabilities_allow(profile: str) -
 
 
 def test_a_host_can_switch_proposals_off(location: str) -> None:
+    with builder(location).switch_off("propose").open() as runtime:
+        runtime.write(MemoryWriteRequest.procedural(DEPLOY))
+        assert fail(runtime, "It did not work.", "It failed again.") == ()
+        assert runtime.list_proposals().pending == 0
     with builder(location).switch_off("proposal_preview", "approve_proposal").open() as runtime:
         assert runtime.propose(PROPOSAL).reason == "proposal_preview_not_allowed_for_profile"
         with pytest.raises(CapabilityUnavailable, match="approve_proposal"):
@@ -443,6 +448,12 @@ def test_a_skill_that_failed_twice_is_worded_again_by_a_model(location: str) -> 
         (write,) = shown.proposal.writes
         assert (write.name, write.content, shown.summary.author) == (NAME, "\n".join(steps), "curator:scripted")
         assert shown.validation.accepted
+        costs = runtime._portal.run(
+            runtime._behind.service._core.store.read(EVERYTHING, lambda r: r.costs.page(None, 9))
+        )  # type: ignore[attr-defined]
+        charged = [each.operation_id for each in costs if "job" not in each.usage.details]
+        operations = {row.id: row.action for row in runtime._portal.run(audit_trail(runtime._behind))}
+        assert [operations[each] for each in charged] == [Action.MAINTAIN]
         skill = runtime.get_runtime_skill(NAME)
         assert (skill.procedure_text, skill.summary.status) == (STEPS, SkillStatus.LOW_VALUE)
         assert runtime.approve_proposal(proposal_id).committed_writes == (NAME,)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -129,7 +129,7 @@ def checked_proposal(value: object, max_chars: int) -> MemoryProposal:
         where = f"candidates[{place}]"
         if isinstance(candidate, ProceduralMemoryCandidate):
             write = checked_instance(candidate.write, RuntimeSkillWrite, f"{where}.write")
-            check_skill_write(write, f"{where}.write")
+            check_skill_write(_without_blanks(write), f"{where}.write")
             _check_unless_blank(write.content, f"{where}.write.content", max_chars)
             used += len(write.content)
         elif isinstance(candidate, GovernanceNoteCandidate):
@@ -140,6 +140,12 @@ def checked_proposal(value: object, max_chars: int) -> MemoryProposal:
     if used > max_chars:
         raise InvalidInput("candidates", f"hold {used:,} characters; at most {max_chars:,} are allowed: split them")
     return proposal
+
+
+def _without_blanks(write: RuntimeSkillWrite) -> RuntimeSkillWrite:
+    """Empty the parts that hold only blanks, for which a validation has a reason."""
+    parts = {name: getattr(write, name) for name in ("title", "topic", "summary")}
+    return replace(write, **{name: "" for name, part in parts.items() if isinstance(part, str) and not part.strip()})
 
 
 def _check_unless_blank(value: object, field: str, most: int) -> None:

@@ -96,6 +96,8 @@ def _author_of(model: str | None) -> str:
 
 def _failing_skill(reader: Reader, governance: Governance, name: str) -> StoredSkill | None:
     """Return the skill if it failed often enough, and no proposal about it waits."""
+    if not governance.catalogue[Action.PROPOSE].visible:
+        return None
     scope = governance.identity.scope
     skill = find_skill(reader, [scope.partition], name)
     if skill is None or skill.state.mismatch_count < FAILURES or not skill.state.revision_pending:
