@@ -54,7 +54,9 @@ RUNTIME_COMMANDS = {
     "inspect": "runtime inspect", "replay": "runtime replay", "export": "runtime export", "import_": "runtime import",
     "list_runtime_skills": "runtime skill list", "get_runtime_skill": "runtime skill show",
     "edit_runtime_skill": "runtime skill edit", "set_runtime_skill_enabled": "runtime skill enable",
-    "delete_runtime_skill": "runtime skill delete", "close": "runtime close",
+    "delete_runtime_skill": "runtime skill delete", "list_proposals": "evolution list",
+    "get_proposal": "evolution show", "approve_proposal": "evolution approve", "reject_proposal": "evolution reject",
+    "close": "runtime close",
 }  # fmt: skip
 ROUTES = {
     "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories",

@@ -84,7 +84,8 @@ def test_the_profiles_as_json_have_everything_that_follows_from_a_budget(holdfas
     device = listed[0]
     assert device["backends"] == ["in_memory", "embedded"]
     assert device["without"] == [
-        "agent_skill_directories", "agent_tool_registries", "benchmark_gate", "full_replay_suite", "memory_harness",
+        "agent_skill_directories", "agent_tool_registries", "benchmark_gate", "compact_proposal_sandbox",
+        "full_proposal_sandbox", "full_replay_suite", "memory_harness", "proposal_submission",
     ]  # fmt: skip
     assert device["budget"]["http_body_bytes"] == 16_384
     assert device["transcript"]["host_refs_per_turn"] == 2

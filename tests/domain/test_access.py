@@ -24,12 +24,13 @@ CONTROL = {
     Action.READ_BINDINGS, Action.MANAGE_BINDINGS, Action.READ_OPERATIONS, Action.READ_DELIVERIES,
     Action.MANAGE_DELIVERIES, Action.MANAGE_JOBS, Action.READ_COSTS, Action.MANAGE_COSTS,
 }  # fmt: skip
+DECISIONS = {Action.APPROVE_PROPOSAL, Action.REJECT_PROPOSAL}
 # Per kind of actor: the actions denied even in its own scope.
 DENIED: dict[ActorKind, set[Action]] = {
     ActorKind.OPERATOR: set(),
-    ActorKind.SYSTEM: set(),
-    ActorKind.USER: UPKEEP | USERS | OF_A_SPACE | CONTROL | {Action.EVENTS},
-    ActorKind.AGENT: UPKEEP | USERS | OF_A_SPACE | CONTROL | {Action.EVENTS},
+    ActorKind.SYSTEM: DECISIONS,
+    ActorKind.USER: UPKEEP | USERS | OF_A_SPACE | CONTROL | DECISIONS | {Action.EVENTS},
+    ActorKind.AGENT: UPKEEP | USERS | OF_A_SPACE | CONTROL | DECISIONS | {Action.EVENTS},
     ActorKind.DEVICE: set(Action) - {Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET},
 }
 READS = {
@@ -37,7 +38,7 @@ READS = {
     Action.BROWSE, Action.VERIFY, Action.LIST_USERS, Action.LIST_RESOURCES, Action.GET_RESOURCE, Action.PROJECT,
     Action.INSPECT, Action.REPLAY, Action.EXPORT, Action.CLOSE, Action.CAPABILITIES, Action.REPLAY_TRANSCRIPT,
     Action.EXPORT_TRANSCRIPT, Action.QUERY, Action.PROFILE, Action.RESOLVE_BINDING, Action.LIST_SKILLS,
-    Action.GET_SKILL,
+    Action.GET_SKILL, Action.VALIDATE_PROPOSAL, Action.LIST_PROPOSALS, Action.GET_PROPOSAL,
 }  # fmt: skip
 SHARED = Partition("default", PartitionKind.SHARED)
 ANA = Partition("default", PartitionKind.SUBJECT, "ana")
@@ -56,6 +57,8 @@ IN_WORDS = {
     Action.STATS: "see figures",
     Action.EVENTS: "see the event log",
     Action.FORGET_PREVIEW: "preview what would be forgotten",
+    Action.APPROVE_PROPOSAL: "approve proposals",
+    Action.REJECT_PROPOSAL: "reject proposals",
 }
 
 
@@ -72,7 +75,9 @@ def test_each_kind_of_actor_may_do_what_the_table_says(kind: ActorKind, action: 
         assert (grant.actor, grant.action, grant.scope) == (actor, action, OWN[kind])
 
 
-@pytest.mark.parametrize("action", sorted(set(Action) - UPKEEP - USERS - OF_A_SPACE - CONTROL - {Action.EVENTS}))
+@pytest.mark.parametrize(
+    "action", sorted(set(Action) - UPKEEP - USERS - OF_A_SPACE - CONTROL - DECISIONS - {Action.EVENTS})
+)
 def test_reads_reach_what_is_shared_and_writes_only_ones_own(action: Action) -> None:
     grant = authorize(Actor(ActorKind.USER, "ana"), action, Scope(subject="ana"))
     assert grant.partitions == ({ANA, SHARED} if action in READS else {ANA})
@@ -128,7 +133,8 @@ def test_without_a_space_of_their_own_they_are_walled_into_the_default_one(kind:
 @pytest.mark.parametrize("action", Action)
 def test_over_all_spaces_at_once_an_operator_without_walls_only_looks_after_the_store(action: Action) -> None:
     scope = Scope(space=EVERYWHERE)
-    assert authorize(SYSTEM, action, scope).everywhere
+    if action not in DECISIONS:
+        assert authorize(SYSTEM, action, scope).everywhere
     allowed = UPKEEP | {Action.JOBS, Action.STATS, Action.EVENTS}
     if action in allowed:
         assert authorize(LOCAL_OPERATOR, action, scope).everywhere

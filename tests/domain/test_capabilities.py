@@ -34,7 +34,9 @@ ESP = [name for name in PROFILES if name.startswith("esp-")]
 OPERATIONS = """write recall project maintain inspect replay export import recover close capabilities commit_transcript
     finalize_turn_and_maintain replay_transcript request_transcript_lifecycle repair_transcript export_transcript
     export_space list_runtime_skills get_runtime_skill edit_runtime_skill set_runtime_skill_enabled
-    delete_runtime_skill agent_skill_directories agent_tool_registries""".split()
+    delete_runtime_skill propose validate_proposal list_proposals get_proposal approve_proposal reject_proposal
+    proposal_preview compact_proposal_sandbox full_proposal_sandbox proposal_submission agent_skill_directories
+    agent_tool_registries""".split()
 
 
 @pytest.fixture
@@ -94,10 +96,10 @@ def hidden(name: str, circumstances: Circumstances) -> dict[str, Gate | None]:
 @pytest.mark.usefixtures("all_built")
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_profile_hides_what_it_goes_without_and_nothing_else(name: str) -> None:
-    expected = set() if name == FULL.name else {"full_replay_suite", "benchmark_gate"}
+    expected = set() if name == FULL.name else {"full_replay_suite", "benchmark_gate", "full_proposal_sandbox"}
     if name.startswith("esp-"):
         expected |= {"store_file", "store_sqlite", "store_postgres", "agent_skill_directories", "agent_tool_registries"}
-        expected |= {"memory_harness"}
+        expected |= {"memory_harness", "compact_proposal_sandbox", "proposal_submission"}
     elif name == "server-linux-memory-gateway":
         expected |= {"replay"}
     found = hidden(name, Circumstances(model=True, privacy=Privacy(private_plane_projection=True)))

@@ -21,13 +21,13 @@ from holdfast.runtime.gate import Core, Read
 from holdfast.settings import Settings
 
 READS = set(
-    "browse capabilities close explain export export_transcript get get_resource get_runtime_skill history inspect jobs"
-    " list list_resources list_runtime_skills profile project query recall replay replay_transcript resolve_binding"
-    " search stats".split()
+    "browse capabilities close explain export export_transcript get get_proposal get_resource get_runtime_skill history"
+    " inspect jobs list list_proposals list_resources list_runtime_skills profile project query recall replay"
+    " replay_transcript resolve_binding search stats validate_proposal".split()
 )
 WRITES = set(
-    "add add_resource capture commit_transcript deliver_hook finalize_turn_and_maintain flush maintain record_upsert"
-    " remember write".split()
+    "add add_resource capture commit_transcript deliver_hook finalize_turn_and_maintain flush maintain propose"
+    " record_upsert remember write".split()
 )
 TAKES_AWAY = set(
     "correct delete_resource delete_runtime_skill edit_runtime_skill forget forget_preview import"

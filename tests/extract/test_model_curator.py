@@ -25,6 +25,7 @@ from holdfast.extract.model_curator import (
     MAX_MEMORY_CHARS,
     MAX_PROPOSALS,
     PROCEDURE_INSTRUCTIONS,
+    REVISION_INSTRUCTIONS,
 )
 from holdfast.ports import CurationResult, ModelCallUsage, Proposal
 from serving import HANG, HANG_UP, answering, http, is_our_frame, whole_chain
@@ -352,3 +353,26 @@ def test_procedures_are_proposed_on_their_plane_and_what_does_not_fit_is_dropped
     assert proposal == Proposal("Deploy\nBuild the image.\nSwitch traffic.", (SAID[1].id,), plane=Plane.PROCEDURAL)
     assert (made.dropped, made.failure) == (5, None)
     assert body_of(asked[0])["messages"][0]["content"] == PROCEDURE_INSTRUCTIONS
+
+
+def test_a_failed_procedure_is_shown_with_its_note_as_data_and_worded_again() -> None:
+    better = {"title": "Deploy", "steps": ["Build the image.", "Use port 5433."], "messages": [1]}
+
+    async def ask(url: str) -> CurationResult:
+        curator = chat_curator("small", base_url=f"{url}/v1", api_key=Secret(KEY), first_wait_seconds=0.001)
+        made = await curator.revise_procedure(SAID, "Build the image.\nUse port 5432.", "wrong port")
+        assert await curator.revise_procedure([], "Build the image.", None) == CurationResult(
+            (), ModelCallUsage("small")
+        )
+        await curator.close()
+        return made
+
+    with answering(completion(json.dumps({"procedures": [better]}))) as (url, asked):
+        made = asyncio.run(ask(url))
+    assert [each.text for each in made.proposals] == ["Deploy\nBuild the image.\nUse port 5433."]
+    instructions, shown = (message["content"] for message in body_of(asked[0])["messages"])
+    assert instructions == REVISION_INSTRUCTIONS
+    assert json.loads(shown)["procedure"] == "Build the image.\nUse port 5432."
+    assert json.loads(shown)["note"] == "wrong port"
+    assert len(json.loads(shown)["messages"]) == len(SAID)
+    assert len(asked) == 1

@@ -284,6 +284,23 @@ def skills() -> Iterator[tuple[str, list[Step]]]:
         for number, outcome in enumerate(("neutral", "succeeded", "mismatch", "mismatch"), 1)
     ]  # fmt: skip
     yield "skill-outcomes", [write, *(each for part in used for each in part), step("list_skills"), ask]
+    better = {**twin, "topic": "backup", "summary": "Copies the archive."}
+    why = {"rationale": "The second disk is full.", "evidence_refs": [name, "ticket 9"]}
+    fourth = {"title": "Back up", "steps": [BACKUP.replace("second", "fourth")], "messages": [1]}
+    used = {"runtime_skill_selected_ids": [name], "reuse_outcome": "mismatch"}
+    failing = step("maintain", **used, answers={"procedures": [fourth]})
+    failures = [each for number in (1, 2, 3) for each in (turn(number, said(f"It failed {number} times.")), failing)]
+    yield "skill-proposals", [
+        write, step("validate_proposal", proposal_id="p-1", writes=[better]),
+        step("propose", proposal_id="p-1", writes=[better], **why),
+        step("propose", proposal_id="p-2", notes=[{"target": name, "summary": "Retire it."}], **why),
+        step("propose", proposal_id="p-1", writes=[better], **why), ask, step("list_proposals"),
+        step("approve_proposal", proposal_id="p-2"), step("reject_proposal", proposal_id="p-2", reason="done"),
+        step("approve_proposal", proposal_id="p-1", reason="tried"), step("approve_proposal", proposal_id="p-1"), ask,
+        *failures,
+        step("list_proposals", include_decided=True), step("delete_skill", name=name),
+        step("list_proposals", include_decided=True),
+    ]  # fmt: skip
     yield "skill-stale", [write, step("wait", seconds=MANY_DAYS), step("list_skills"), ask]
 
 

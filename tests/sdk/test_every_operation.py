@@ -37,6 +37,7 @@ from holdfast.sdk import (
     MemoryInspectionRequest,
     MemoryMaintainRequest,
     MemoryProjectionRequest,
+    MemoryProposal,
     MemoryRecallRequest,
     MemoryReplayRequest,
     MemoryRuntime,
@@ -49,6 +50,11 @@ from holdfast.sdk import (
     MemoryTranscriptReplayRequest,
     MemoryWriteCandidate,
     MemoryWriteRequest,
+    ProceduralMemoryCandidate,
+    ProposalApproveRequest,
+    ProposalDetailRequest,
+    ProposalListRequest,
+    ProposalRejectRequest,
     RuntimeSkillDeleteRequest,
     RuntimeSkillDetailRequest,
     RuntimeSkillEditRequest,
@@ -75,6 +81,17 @@ def turn(text: str, turn_id: str = "t-1", where: MemoryScope | None = CHAT) -> M
     return MemoryTranscriptCommitRequest(TranscriptTurnInput(turn_id, messages, where))
 
 
+def proposal(proposal_id: str, place: str = "Porto") -> MemoryProposal:
+    write = RuntimeSkillWrite(
+        f"Call the hotel in {place}.\nAsk for a late checkout.",
+        title=f"Stay {proposal_id}",
+        topic="trip",
+        summary="Call.",
+    )
+    candidates = (ProceduralMemoryCandidate(write),)
+    return MemoryProposal(proposal_id, "server-linux-dev-full", candidates, ("ticket 7",), f"{place} is far.")
+
+
 class Known:
     """A runtime with a turn and a memory."""
 
@@ -85,6 +102,8 @@ class Known:
         flying = RuntimeSkillWrite("Book the flight, then the hotel.", title="Fly")
         packing = RuntimeSkillWrite("Pack light shirts and a rain coat.", title="Pack")
         runtime.write(MemoryWriteRequest.procedural(flying, packing))
+        for proposal_id in ("p-1", "p-2"):
+            runtime.propose(proposal(proposal_id))
         self.space = runtime.export_space().content
         self.snapshot = runtime.export(MemoryExportRequest(scope=CHAT)).snapshot
 
@@ -145,6 +164,12 @@ OPERATIONS: dict[Action, Callable[[Known], Any]] = {
         RuntimeSkillSetEnabledRequest(SKILL, enabled=False)
     ),
     Action.DELETE_SKILL: lambda it: it.runtime.delete_runtime_skill(RuntimeSkillDeleteRequest("runtime_skill__pack")),
+    Action.PROPOSE: lambda it: it.runtime.propose(proposal("p-3")),
+    Action.VALIDATE_PROPOSAL: lambda it: it.runtime.validate_proposal(proposal("p-4")),
+    Action.LIST_PROPOSALS: lambda it: it.runtime.list_proposals(ProposalListRequest()),
+    Action.GET_PROPOSAL: lambda it: it.runtime.get_proposal(ProposalDetailRequest("p-1")),
+    Action.APPROVE_PROPOSAL: lambda it: it.runtime.approve_proposal(ProposalApproveRequest("p-1")),
+    Action.REJECT_PROPOSAL: lambda it: it.runtime.reject_proposal(ProposalRejectRequest("p-2")),
     Action.CLOSE: lambda it: it.runtime.close(MemoryCloseRequest("done")),
 }
 
@@ -378,6 +403,7 @@ def test_no_operation_shows_what_belongs_to_somebody_else(location: str, who: st
                 MemoryWriteCandidate("c-1", "user_asserted", f"It is in {CANARY}.", evidence_refs=said.message_ids[:1])
             )
         )
+        owner.propose(proposal("p-1", CANARY))
         owner.write(MemoryWriteRequest.procedural(RuntimeSkillWrite(f"Take the boat to {CANARY}.", title="Fly")))
     acting = Actor(ActorKind.OPERATOR, "clerk", space=OTHERS[who].get("space", "default"))
     with builder(location, **OTHERS[who]).actor(acting).open() as runtime:

@@ -24,6 +24,7 @@ from holdfast.domain.ids import EventId
 from holdfast.domain.memory import Plane, Status
 from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
@@ -104,6 +105,10 @@ async def govern(location: str) -> None:
         def note(transaction: Transaction) -> None:
             for revision in (replace(first, contradicts=(second.id,)), second, skill):
                 transaction.records.add_revision(revision, EMBEDDER, ANALYZER)
+            proposal = StoredProposal(
+                thread, "p-1", ProposalStatus.PENDING, '{"why": "It snows 🌧."}', scribe.clock.now()
+            )
+            transaction.proposals.add(proposal, [skill.id])
             transaction.skills.put(skill.id, thread.partition, state, Status.ACCEPTED)
             transaction.transcripts.set_state(thread, [2], TranscriptState.RAW_DELETED, scribe.clock.step())
             transaction.aliases.put(thread, "chat", scribe.clock.step())

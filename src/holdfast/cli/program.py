@@ -60,6 +60,11 @@ _SECTIONS: Mapping[str, Sequence[tuple[str, str, str]]] = {
             "runtime:app",
             "Use a memory as a host's runtime does: recall, project, inspect, move, and manage skills.",
         ),
+        (
+            "evolution",
+            "evolution:app",
+            "Review what agents propose to change in a memory: list, show, approve or reject.",
+        ),
         ("agent", "agent:app", "Chat with an agent that has memory, and inspect its memory."),
     ),
     "Service": (

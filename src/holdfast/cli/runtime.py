@@ -110,18 +110,22 @@ _OUTPUT = option("--output", "FILE", "The file to write; without it, the snapsho
 _INPUT = option("--input", "FILE", "The file to read, or - for standard input.")
 
 
-def _run(
-    call: OperationCall, operation: Callable[[AsyncMemoryRuntime], Awaitable[Any]], *, create: bool = False
-) -> Any:
-    """Run one operation on the store, which must exist unless the operation may `create` it."""
-    path = require_local_store(call.chosen, create=create)
-    plan = Plan(
+def plan_of(call: OperationCall, *, create: bool = False) -> Plan:
+    """Return the options of the runtime that a command uses. Its store must exist unless it may `create` it."""
+    return Plan(
         profile=call.whose.profile,
-        location=path,
+        location=require_local_store(call.chosen, create=create),
         identity=call.whose.identity,
         embedder=call.chosen.embedder,
         settings=read_settings(),
     )
+
+
+def _run(
+    call: OperationCall, operation: Callable[[AsyncMemoryRuntime], Awaitable[Any]], *, create: bool = False
+) -> Any:
+    """Run one operation on the store."""
+    plan = plan_of(call, create=create)
 
     async def run() -> Any:
         async with visit_store(plan) as runtime:
@@ -138,7 +142,7 @@ def _request(verb: str, call: OperationCall, **more: Any) -> Any:
     return request(**call.arguments, **more)
 
 
-def _operation(verb: str, **more: Any) -> Callable[[OperationCall], Any]:
+def perform_operation(verb: str, **more: Any) -> Callable[[OperationCall], Any]:
     """Return what performs an operation of the table."""
     return lambda call: _run(call, lambda runtime: getattr(runtime, verb)(_request(verb, call, **more)))
 
@@ -156,7 +160,7 @@ def _capabilities(shown: MemoryCapabilityCatalog, call: OperationCall) -> None:
     print_capabilities(shown)
 
 
-@_command("recall", "recall", perform=_operation("recall"), options={"query": _QUERY})
+@_command("recall", "recall", perform=perform_operation("recall"), options={"query": _QUERY})
 def _recall(report: MemoryRecallReport, call: OperationCall) -> None:
     """Recall memories for QUERY, and matching messages of the conversation, best first."""
     for hit in (*report.procedural_hits, *report.working.hits):
@@ -167,7 +171,7 @@ def _recall(report: MemoryRecallReport, call: OperationCall) -> None:
     _say_why_nothing(report.reason)
 
 
-@_command("project", "project", perform=_operation("project"), options={"user_query": _QUERY})
+@_command("project", "project", perform=perform_operation("project"), options={"user_query": _QUERY})
 def _project(report: MemoryProjectionReport, call: OperationCall) -> None:
     """Print the block of memory that a model gets for QUERY.
 
@@ -178,7 +182,7 @@ def _project(report: MemoryProjectionReport, call: OperationCall) -> None:
     _say_why_nothing(report.reason)
 
 
-@_command("inspect", "inspect", perform=_operation("inspect"), options={"query": _MAYBE_QUERY})
+@_command("inspect", "inspect", perform=perform_operation("inspect"), options={"query": _MAYBE_QUERY})
 def _inspect(report: MemoryInspectionReport, call: OperationCall) -> None:
     """Show the state of a memory: records, pending work, deferred memories; with QUERY, what is found for it, too."""
     counts, deferred = report.hygiene, report.deferred_governance
@@ -238,7 +242,7 @@ def _admission_code(report: Any) -> ExitCode:
 def _export_to_file(call: OperationCall) -> MemoryExportReport:
     if call.values["output"] is not None:
         _check_replaceable(Path(call.values["output"]))
-    report: MemoryExportReport = _operation("export")(call)
+    report: MemoryExportReport = perform_operation("export")(call)
     if call.values["output"] is not None and report.document is not None:
         _write_private(Path(call.values["output"]), report.document)
     return report
@@ -357,7 +361,7 @@ def _write_procedural(report: MemoryWriteReport, call: OperationCall) -> None:
 @_skill_command(
     "list",
     "list_runtime_skills",
-    perform=_operation("list_runtime_skills"),
+    perform=perform_operation("list_runtime_skills"),
     options={"query": _MAYBE_QUERY},
 )
 def _list(report: RuntimeSkillListReport, call: OperationCall) -> None:
@@ -373,7 +377,7 @@ def _switch(enabled: bool, needs_approval: bool) -> str:
     return "needs approval" if needs_approval else "yes" if enabled else "no"
 
 
-@_skill_command("show", "get_runtime_skill", perform=_operation("get_runtime_skill"))
+@_skill_command("show", "get_runtime_skill", perform=perform_operation("get_runtime_skill"))
 def _show(report: RuntimeSkillDetailReport, call: OperationCall) -> None:
     """Show the runtime skill NAME: its procedure, citations, quality and lineage. Nothing is executed."""
     one = report.summary
@@ -403,7 +407,7 @@ def _present_mutation(report: RuntimeSkillMutationReport, done: str) -> None:
         print(f"Nothing was changed: {on_one_line(report.name)} is so already.")
 
 
-@_skill_command("edit", "edit_runtime_skill", perform=_operation("edit_runtime_skill"), exit_code=_mutation_code)
+@_skill_command("edit", "edit_runtime_skill", perform=perform_operation("edit_runtime_skill"), exit_code=_mutation_code)
 def _edit(report: RuntimeSkillMutationReport, call: OperationCall) -> None:
     """Give the runtime skill NAME a new text, as a revision. What is not given stays as it is."""
     _present_mutation(report, "edited")
@@ -412,13 +416,13 @@ def _edit(report: RuntimeSkillMutationReport, call: OperationCall) -> None:
 _SWITCH = "set_runtime_skill_enabled"
 
 
-@_skill_command("enable", _SWITCH, perform=_operation(_SWITCH, enabled=True), exit_code=_mutation_code)
+@_skill_command("enable", _SWITCH, perform=perform_operation(_SWITCH, enabled=True), exit_code=_mutation_code)
 def _enable(report: RuntimeSkillMutationReport, call: OperationCall) -> None:
     """Switch the runtime skill NAME on, also one that waits for an approval."""
     _present_mutation(report, "enabled")
 
 
-@_skill_command("disable", _SWITCH, perform=_operation(_SWITCH, enabled=False), exit_code=_mutation_code)
+@_skill_command("disable", _SWITCH, perform=perform_operation(_SWITCH, enabled=False), exit_code=_mutation_code)
 def _disable(report: RuntimeSkillMutationReport, call: OperationCall) -> None:
     """Switch the runtime skill NAME off: it is neither recalled nor projected."""
     _present_mutation(report, "disabled")
@@ -428,7 +432,7 @@ def _delete_skill(call: OperationCall) -> RuntimeSkillMutationReport:
     require_terminal(call.values["yes"])
     if not call.values["yes"] and not typer.confirm("Delete the skill with all its revisions for good?", err=True):
         raise UsageError("nothing was changed")
-    report: RuntimeSkillMutationReport = _operation("delete_runtime_skill")(call)
+    report: RuntimeSkillMutationReport = perform_operation("delete_runtime_skill")(call)
     return report
 
 
@@ -447,7 +451,7 @@ def _delete(report: RuntimeSkillMutationReport, call: OperationCall) -> None:
 # --- the end ----------------------------------------------------------------------------------------------------------
 
 
-@_command("close", "close", perform=_operation("close"))
+@_command("close", "close", perform=perform_operation("close"))
 def _close(report: MemoryCloseReport, call: OperationCall) -> None:
     """Record in the event log that a runtime ended, and prune the log to the budget of the profile."""
     print(f"Closed: {on_one_line(report.reason)}.")

@@ -895,6 +895,19 @@ RUNTIME: Mapping[str, tuple[Arg, ...]] = {
     ),
     "set_runtime_skill_enabled": (Arg("name", noun="NAME", required=True, positional=True),),
     "delete_runtime_skill": (Arg("name", noun="NAME", required=True, positional=True),),
+    "list_proposals": (
+        Arg("include_decided", help="Approved and rejected proposals, too.", noun="DECIDED", kind="flag"),
+        Arg("limit", help="At most so many proposals.", noun="N", kind="int", default=50),
+    ),
+    "get_proposal": (Arg("proposal_id", noun="ID", required=True, positional=True),),
+    "approve_proposal": (
+        Arg("proposal_id", noun="ID", required=True, positional=True),
+        Arg("reason", help="The reason of the decision.", noun="REASON"),
+    ),
+    "reject_proposal": (
+        Arg("proposal_id", noun="ID", required=True, positional=True),
+        Arg("reason", help="The reason of the decision.", noun="REASON"),
+    ),
     "close": (
         Arg(
             "reason",

@@ -153,6 +153,12 @@ class Action(StrEnum):
     EDIT_SKILL = "edit_runtime_skill", _RUNTIME
     SET_SKILL_ENABLED = "set_runtime_skill_enabled", _RUNTIME
     DELETE_SKILL = "delete_runtime_skill", _RUNTIME
+    PROPOSE = "propose", _RUNTIME
+    VALIDATE_PROPOSAL = "validate_proposal", _RUNTIME | _READ
+    LIST_PROPOSALS = "list_proposals", _RUNTIME | _READ
+    GET_PROPOSAL = "get_proposal", _RUNTIME | _READ
+    APPROVE_PROPOSAL = "approve_proposal", _RUNTIME
+    REJECT_PROPOSAL = "reject_proposal", _RUNTIME
     CAPTURE = "capture", _CONTROL
     RECORD_UPSERT = "record_upsert", _CONTROL
     QUERY = "query", _CONTROL | _READ
@@ -181,20 +187,23 @@ _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.EVENTS, Action.REBUILD
 # A conversation belongs to one subject, one agent, or no one. Without a subject these actions mean the one that belongs
 # to no one, as `add` does, not every conversation of that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
-# Projections, inspections and runtime skills cover only the memory that the scope names, even if it names no owner.
+# These cover only the memory that the scope names, even if it names no owner.
 _OF_SKILLS = frozenset({Action.LIST_SKILLS, Action.GET_SKILL})
 _CHANGES_SKILLS = frozenset({Action.EDIT_SKILL, Action.SET_SKILL_ENABLED, Action.DELETE_SKILL})
-_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT}) | _OF_SKILLS | _CHANGES_SKILLS
+# Proposals are made by anyone who may write, and decided by operators.
+_DECIDES = frozenset({Action.APPROVE_PROPOSAL, Action.REJECT_PROPOSAL})
+_OF_PROPOSALS = _DECIDES | {Action.PROPOSE, Action.VALIDATE_PROPOSAL, Action.LIST_PROPOSALS, Action.GET_PROPOSAL}
+_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT}) | _OF_SKILLS | _CHANGES_SKILLS | _OF_PROPOSALS
 _USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
 # Maintenance of the store or of a whole space.
 _UPKEEP = frozenset(
     {Action.REBUILD, Action.VERIFY, Action.WORK, Action.RECOVER, Action.REPAIR_TRANSCRIPT}
     | {Action.EXPORT_SPACE, Action.IMPORT_SPACE}
 )
-_OWNERS = frozenset(Action) - _UPKEEP - _USERS - {Action.EVENTS} - _actions_with(Trait.COMPANY)
+_OWNERS = frozenset(Action) - _UPKEEP - _USERS - _DECIDES - {Action.EVENTS} - _actions_with(Trait.COMPANY)
 _ALLOWED: dict[ActorKind, frozenset[Action]] = {
     ActorKind.OPERATOR: frozenset(Action),
-    ActorKind.SYSTEM: frozenset(Action),
+    ActorKind.SYSTEM: frozenset(Action) - _DECIDES,
     ActorKind.USER: _OWNERS,
     ActorKind.AGENT: _OWNERS,
     ActorKind.DEVICE: frozenset({Action.ADD, Action.FLUSH, Action.SEARCH, Action.RECALL, Action.GET}),
@@ -279,6 +288,8 @@ _WORDS = {
     Action.STATS: "see figures",
     Action.EVENTS: "see the event log",
     Action.FORGET_PREVIEW: "preview what would be forgotten",
+    Action.APPROVE_PROPOSAL: "approve proposals",
+    Action.REJECT_PROPOSAL: "reject proposals",
 }
 
 

@@ -52,7 +52,8 @@ class ForgetPlan:
     `first_number` is the lowest of the store's numbers of it, None if unknown.
     `derived_ids` are memories anywhere in the space whose current revision derives only from forgotten messages;
     `baseless` are the store's numbers of such older revisions, of memories that stay. `delivery_ids` are hook
-    deliveries that carry, or carried, something about the target.
+    deliveries that carry, or carried, something about the target. `proposals` are the store's numbers of
+    those that rest on it.
     """
 
     fingerprint: str
@@ -65,6 +66,7 @@ class ForgetPlan:
     baseless: tuple[int, ...] = ()
     resource_ids: tuple[str, ...] = ()
     delivery_ids: tuple[str, ...] = ()
+    proposals: tuple[int, ...] = ()
     first_number: int | None = None
 
 

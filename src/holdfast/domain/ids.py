@@ -30,6 +30,7 @@ BINDING = "bnd"
 DELIVERY = "dlv"
 COST_EVENT = "cost"
 FINANCE_EVENT = "fin"
+PROPOSAL = "prp"
 MAX_ID_CHARS = 256
 
 

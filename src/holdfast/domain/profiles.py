@@ -102,8 +102,12 @@ _ALL = tuple(Backend)
 # No reliable file system, and no one to mount a folder or register tools.
 _ON_ESP = (Backend.IN_MEMORY, Backend.EMBEDDED)
 # Long replays and benchmarks are for those who build a memory, not for those who run one.
-_DEV_ONLY = frozenset({"full_replay_suite", "benchmark_gate"})
-_NOT_ON_ESP = _DEV_ONLY | {"agent_skill_directories", "agent_tool_registries", "memory_harness"}
+_DEV_ONLY = frozenset({"full_replay_suite", "benchmark_gate", "full_proposal_sandbox"})
+# No one is there to review what a device proposes: it tries the form of a proposal, and submits it elsewhere.
+_NOT_ON_ESP = _DEV_ONLY | {
+    *("agent_skill_directories", "agent_tool_registries", "memory_harness"),
+    *("compact_proposal_sandbox", "proposal_submission"),
+}
 # Many callers share a gateway: one must not page through the turns of all.
 _NOT_ON_A_GATEWAY = _DEV_ONLY | {"replay"}
 

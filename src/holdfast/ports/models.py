@@ -246,6 +246,9 @@ class ProcedureCurator(Protocol):
     async def curate_procedures(self, messages: Sequence[Message]) -> CurationResult:
         """Propose procedures, on the procedural plane, from messages of turns in which tools were used."""
 
+    async def revise_procedure(self, messages: Sequence[Message], procedure: str, note: str | None) -> CurationResult:
+        """Propose a better wording of a procedure that failed in these messages. The `note` says how it went."""
+
 
 # --- documents --------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.ports.repositories.jobs import JobReader, JobWriter
     from holdfast.ports.repositories.maintenance import MaintenanceReader, MaintenanceWriter
     from holdfast.ports.repositories.operations import OperationReader, OperationWriter
+    from holdfast.ports.repositories.proposals import ProposalReader, ProposalWriter
     from holdfast.ports.repositories.records import RecordReader, RecordWriter
     from holdfast.ports.repositories.resources import ResourceReader, ResourceWriter
     from holdfast.ports.repositories.skills import SkillReader, SkillWriter
@@ -49,6 +50,9 @@ class Reader(Protocol):
 
     @property
     def skills(self) -> SkillReader: ...
+
+    @property
+    def proposals(self) -> ProposalReader: ...
 
     @property
     def users(self) -> UserReader: ...
@@ -95,6 +99,9 @@ class Transaction(Reader, Protocol):
 
     @property
     def skills(self) -> SkillWriter: ...
+
+    @property
+    def proposals(self) -> ProposalWriter: ...
 
     @property
     def users(self) -> UserWriter: ...

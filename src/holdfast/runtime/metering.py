@@ -74,14 +74,22 @@ Effect = Callable[[Transaction], None]
 
 
 async def with_costs(
-    core: Core, grant: Grant, took: tuple[Usage, ...], effect: Effect, job: Job | None = None
+    core: Core,
+    grant: Grant,
+    took: tuple[Usage, ...],
+    effect: Effect,
+    job: Job | None = None,
+    cause: Cause | None = None,
 ) -> Effect:
-    """Return the effect; if it was preceded by metered usage, its cost events are written in the same commit."""
+    """Return the effect; if it was preceded by metered usage, its cost events are written in the same commit.
+
+    They are charged to the cause of the job, or to the given one.
+    """
     if not took:
         return effect
     prices = tuple(await core.store.read(grant, lambda reader: reader.costs.prices()))
-    cause = (None if job is None else job.cause) or Cause()
-    return _MeteredEffect(core, grant.scope, cause, took, prices, effect)
+    charged = (cause if job is None else job.cause) or Cause()
+    return _MeteredEffect(core, grant.scope, charged, took, prices, effect)
 
 
 @dataclass(slots=True)

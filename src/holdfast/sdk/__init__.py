@@ -21,6 +21,15 @@ from holdfast.domain.derived_refs import DerivedMemoryRef, RepairIssue
 from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.lifecycle import Admission, Disposition, LifecycleReport, ModeInput, Trigger
 from holdfast.domain.profiles import Backend, Pressure
+from holdfast.domain.proposals import (
+    CandidateDecision,
+    GovernanceNoteCandidate,
+    MemoryProposal,
+    ProceduralMemoryCandidate,
+    ProposalReason,
+    ProposalTier,
+    ProposalValidation,
+)
 from holdfast.domain.redaction import (
     RedactedTranscriptSlice,
     RedactedTurn,
@@ -29,6 +38,19 @@ from holdfast.domain.redaction import (
     TranscriptReplayAudit,
 )
 from holdfast.domain.renames import renamed_types
+from holdfast.domain.runtime_api.evolution import (
+    ProposalApproveRequest,
+    ProposalCommitReport,
+    ProposalDetailReport,
+    ProposalDetailRequest,
+    ProposalEvidence,
+    ProposalListReport,
+    ProposalListRequest,
+    ProposalRejectReport,
+    ProposalRejectRequest,
+    ProposalSummary,
+    ProposeReport,
+)
 from holdfast.domain.runtime_api.exchange import (
     ContinuitySnapshot,
     ExecutionState,
@@ -131,6 +153,7 @@ from holdfast.domain.runtime_api.writing import (
 )
 from holdfast.domain.runtime_skills import SkillSource, SkillStatus
 from holdfast.domain.skill_lineage import LineageNode, StrategyDiff
+from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
@@ -157,6 +180,7 @@ __all__ = [
     "AsyncMemoryRuntime",
     "Authority",
     "Backend",
+    "CandidateDecision",
     "CandidateVerdict",
     "CanonicalTurnDelta",
     "Capability",
@@ -170,6 +194,7 @@ __all__ = [
     "Disposition",
     "ExecutionState",
     "FinalizeReport",
+    "GovernanceNoteCandidate",
     "HostOpaqueRef",
     "HostRefVisibility",
     "HygieneReport",
@@ -193,6 +218,7 @@ __all__ = [
     "MemoryMaintainRequest",
     "MemoryProjectionReport",
     "MemoryProjectionRequest",
+    "MemoryProposal",
     "MemoryRecallReport",
     "MemoryRecallRequest",
     "MemoryRecoverReport",
@@ -227,11 +253,27 @@ __all__ = [
     "PrivateDisclosureIntegrity",
     "PrivateGardenSelfWork",
     "ProceduralEvolution",
+    "ProceduralMemoryCandidate",
     "ProceduralWrites",
     "ProjectedAgentSkill",
     "ProjectionAudit",
     "ProjectionContext",
     "ProjectionFaithfulness",
+    "ProposalApproveRequest",
+    "ProposalCommitReport",
+    "ProposalDetailReport",
+    "ProposalDetailRequest",
+    "ProposalEvidence",
+    "ProposalListReport",
+    "ProposalListRequest",
+    "ProposalReason",
+    "ProposalRejectReport",
+    "ProposalRejectRequest",
+    "ProposalStatus",
+    "ProposalSummary",
+    "ProposalTier",
+    "ProposalValidation",
+    "ProposeReport",
     "RecalledRecord",
     "RedactedTranscriptSlice",
     "RedactedTurn",

@@ -23,6 +23,7 @@ from holdfast.opening import validate_location
 from holdfast.pending_call import pending_methods
 from holdfast.runtime.transcripts.capabilities import ShowCapabilities
 from holdfast.sdk.builder import MemoryRuntimeBuilder, Openable, Plan
+from holdfast.sdk.evolution import EvolutionOperations
 from holdfast.sdk.retrieval import RetrievalOperations
 from holdfast.sdk.skills import SkillOperations
 from holdfast.sdk.transcripts import TranscriptOperations
@@ -38,6 +39,7 @@ class AsyncMemoryRuntime(
     RetrievalOperations,
     WritingOperations,
     SkillOperations,
+    EvolutionOperations,
     TransferOperations,
     Openable["RuntimeOpening"],
 ):
@@ -188,6 +190,12 @@ class MemoryRuntime(BlockingFacade[AsyncMemoryRuntime], Openable["MemoryRuntime"
     edit_runtime_skill = blocking(AsyncMemoryRuntime.edit_runtime_skill)
     set_runtime_skill_enabled = blocking(AsyncMemoryRuntime.set_runtime_skill_enabled)
     delete_runtime_skill = blocking(AsyncMemoryRuntime.delete_runtime_skill)
+    propose = blocking(AsyncMemoryRuntime.propose)
+    validate_proposal = inline(AsyncMemoryRuntime.validate_proposal)
+    list_proposals = inline(AsyncMemoryRuntime.list_proposals)
+    get_proposal = inline(AsyncMemoryRuntime.get_proposal)
+    approve_proposal = blocking(AsyncMemoryRuntime.approve_proposal)
+    reject_proposal = blocking(AsyncMemoryRuntime.reject_proposal)
     commit_transcript = inline(AsyncMemoryRuntime.commit_transcript)
     finalize_turn_and_maintain = blocking(AsyncMemoryRuntime.finalize_turn_and_maintain)
     replay_transcript = inline(AsyncMemoryRuntime.replay_transcript)

@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from holdfast.domain.runtime_api.evolution import (
+    ProposalApproveRequest,
+    ProposalDetailRequest,
+    ProposalListRequest,
+    ProposalRejectRequest,
+)
 from holdfast.domain.runtime_api.exchange import MemoryExportRequest, MemoryImportRequest
 from holdfast.domain.runtime_api.retrieval import MemoryInspectionRequest, MemoryProjectionRequest, MemoryRecallRequest
 from holdfast.domain.runtime_api.skills import (
@@ -43,6 +49,10 @@ VERBS: Mapping[str, VerbEntry] = {
         # `enable` and `disable` are commands.
         VerbEntry("set_runtime_skill_enabled", RuntimeSkillSetEnabledRequest, hidden=("enabled",)),
         VerbEntry("delete_runtime_skill", RuntimeSkillDeleteRequest),
+        VerbEntry("list_proposals", ProposalListRequest),
+        VerbEntry("get_proposal", ProposalDetailRequest),
+        VerbEntry("approve_proposal", ProposalApproveRequest),
+        VerbEntry("reject_proposal", ProposalRejectRequest),
         VerbEntry("close", MemoryCloseRequest),
     )
 }

@@ -77,6 +77,8 @@ TABLES = tuple(
         "evidence",
         "contradictions",
         "runtime_skills",
+        "proposals",
+        "proposal_records",
         "tombstones",
         "answers",
         "aliases",

@@ -33,6 +33,7 @@ from holdfast.testing.store_suite.grants import GrantContract
 from holdfast.testing.store_suite.indexes import IndexContract
 from holdfast.testing.store_suite.jobs import JobContract
 from holdfast.testing.store_suite.lifecycle import LifecycleContract
+from holdfast.testing.store_suite.proposals import ProposalContract
 from holdfast.testing.store_suite.reconciliation import ReconciliationContract
 from holdfast.testing.store_suite.records import RecordContract
 from holdfast.testing.store_suite.resources import ResourceContract
@@ -71,6 +72,7 @@ class StoreContract(
     AliasAndEventContract,
     TranscriptContract,
     SkillContract,
+    ProposalContract,
     LifecycleContract,
     ControlIsolationContract,
     ControlBindingContract,

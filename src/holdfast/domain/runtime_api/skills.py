@@ -11,10 +11,23 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
 
+from holdfast.domain.checks import checked_text
 from holdfast.domain.ids import MemoryId
 from holdfast.domain.presentable import Presentable
-from holdfast.domain.runtime_skills import ReuseOutcome, SkillSource, SkillStatus
+from holdfast.domain.runtime_skills import (
+    MAX_CITATION_CHARS,
+    MAX_CITATIONS,
+    MAX_NAME_CHARS,
+    MAX_SUMMARY_CHARS,
+    MAX_TITLE_CHARS,
+    ReuseOutcome,
+    SkillSource,
+    SkillStatus,
+)
+from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.domain.skill_lineage import LineageNode, StrategyDiff
+from holdfast.domain.times import checked_iso_time
+from holdfast.errors import InvalidInput
 
 # The reasons of reports, besides those of `SkillRejection`.
 PROCEDURAL_MEMORY = "procedural_memory"
@@ -41,6 +54,25 @@ class RuntimeSkillWrite:
     citations: Annotated[Sequence[str], "Where it comes from."] = ()
     source_chat_id: Annotated[str | None, "The chat in which it was learned."] = None
     observed_at: Annotated[datetime | None, "When it was seen to work."] = None
+
+
+def check_skill_write(write: RuntimeSkillWrite, place: str) -> None:
+    """Check all but the content, which has a verdict of its own."""
+    limits = {"title": MAX_TITLE_CHARS, "topic": MAX_TITLE_CHARS, "summary": MAX_SUMMARY_CHARS}
+    for name, most in limits.items():
+        if getattr(write, name) != "":
+            checked_text(getattr(write, name), f"{place}.{name}", max_chars=most)
+    if write.name is not None:
+        checked_text(write.name, f"{place}.name", max_chars=MAX_NAME_CHARS)
+    if write.source_chat_id is not None:
+        checked_text(write.source_chat_id, f"{place}.source_chat_id", max_chars=MAX_PART_CHARS)
+    if write.observed_at is not None:
+        checked_iso_time(write.observed_at, f"{place}.observed_at")
+    citations = write.citations
+    if isinstance(citations, str) or not isinstance(citations, Sequence) or len(citations) > MAX_CITATIONS:
+        raise InvalidInput(f"{place}.citations", f"give a tuple of at most {MAX_CITATIONS} texts")
+    for citation in citations:
+        checked_text(citation, f"{place}.citations", max_chars=MAX_CITATION_CHARS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,10 @@ class ModelUsage(Presentable):
 
 @dataclass(frozen=True, slots=True)
 class MemoryMaintainReport(Presentable):
-    """The result of maintenance. `job_id` is the queued job. If it did not end in time, it runs in the background."""
+    """The result of maintenance. `job_id` is the queued job. If it did not end in time, it runs in the background.
+
+    `evolution_proposals` are the ids of the proposals made about skills that failed.
+    """
 
     accepted: bool
     changed: bool
@@ -220,6 +223,7 @@ class MemoryMaintainReport(Presentable):
     procedural_promotions: tuple[str, ...] = ()
     procedural_promotions_reason: str = NO_SKILLS
     runtime_skill_reuse: tuple[SkillReuse, ...] = ()
+    evolution_proposals: tuple[str, ...] = ()
     agent_tool_experience: tuple[str, ...] = ()
     agent_tool_experience_reason: str = NO_TOOL_EXPERIENCE
 

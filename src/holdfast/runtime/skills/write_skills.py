@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from holdfast.domain import ids
 from holdfast.domain.access import Action, Grant
-from holdfast.domain.checks import check_metadata, checked_instance, checked_instances, checked_text
+from holdfast.domain.checks import check_metadata, checked_instance, checked_instances
 from holdfast.domain.governance import Governance
 from holdfast.domain.ids import MemoryId, MessageId
 from holdfast.domain.memory import ALWAYS, MemoryRecord, Plane, Status, Trust
@@ -21,15 +21,11 @@ from holdfast.domain.runtime_api.skills import (
     RuntimeSkillWrite,
     SkillAction,
     SkillWriteReport,
+    check_skill_write,
     promoted_names,
 )
 from holdfast.domain.runtime_api.writing import MemoryWriteReport, MemoryWriteRequest, SemanticGovernance
 from holdfast.domain.runtime_skills import (
-    MAX_CITATION_CHARS,
-    MAX_CITATIONS,
-    MAX_NAME_CHARS,
-    MAX_SUMMARY_CHARS,
-    MAX_TITLE_CHARS,
     NAME_PREFIX,
     SLUG_CHARS,
     SkillContent,
@@ -39,7 +35,7 @@ from holdfast.domain.runtime_skills import (
     is_skill_name,
     name_from,
 )
-from holdfast.domain.scope import MAX_PART_CHARS, Scope
+from holdfast.domain.scope import Scope
 from holdfast.domain.skill_checks import reject_procedure
 from holdfast.domain.skill_lineage import find_repeats, is_near_duplicate, strategy_digest
 from holdfast.domain.times import checked_iso_time
@@ -84,14 +80,14 @@ class IndexedSkill:
 
 
 @dataclass(frozen=True, slots=True)
-class _PreparedSkills:
+class PreparedSkills:
     started: StartedOperation
     author: SkillAuthor
     skills: Sequence[IndexedSkill | SkillWriteReport]
 
 
 @dataclass(frozen=True, slots=True)
-class WriteSkills(Write[_PreparedSkills, MemoryWriteReport]):
+class WriteSkills(Write[PreparedSkills, MemoryWriteReport]):
     """Judge procedures, and write the accepted ones."""
 
     action: ClassVar[Action] = Action.WRITE
@@ -110,10 +106,10 @@ class WriteSkills(Write[_PreparedSkills, MemoryWriteReport]):
             raise InvalidInput("writes", f"has {len(writes):,} entries; give 1 to {MAX_WRITES:,}")
         source = checked_member(SkillSource, given.source, "source")
         for place, write in enumerate(writes):
-            _validate_write(write, f"writes[{place}]")
+            check_skill_write(write, f"writes[{place}]")
         return cls(governance.identity.scope, governance, writes, source)
 
-    async def prepare(self, core: Core, grant: Grant) -> _PreparedSkills:
+    async def prepare(self, core: Core, grant: Grant) -> PreparedSkills:
         now = core.clock.now()
         author = SkillAuthor(core, self.governance, self.scope, str(grant.actor), trust_of(grant.actor), now)
         judged = [self._judge(write) for write in self.writes]
@@ -121,7 +117,7 @@ class WriteSkills(Write[_PreparedSkills, MemoryWriteReport]):
         contents = [(name, each) for name, each in named if isinstance(each, SkillContent)]
         indexed = iter(await _index_skills(core, grant, self.scope, contents))
         skills = [next(indexed) if isinstance(each, SkillContent) else each for each in judged]
-        return _PreparedSkills(StartedOperation(core, self.action, now), author, skills)
+        return PreparedSkills(StartedOperation(core, self.action, now), author, skills)
 
     def _judge(self, write: RuntimeSkillWrite) -> SkillContent | SkillWriteReport:
         rejection = reject_procedure(write.content, self.governance.budget.source_chars)
@@ -141,7 +137,7 @@ class WriteSkills(Write[_PreparedSkills, MemoryWriteReport]):
         check_metadata(content.metadata)
         return content
 
-    def apply(self, transaction: Transaction, prepared: _PreparedSkills) -> MemoryWriteReport:
+    def apply(self, transaction: Transaction, prepared: PreparedSkills) -> MemoryWriteReport:
         written = _write_all(transaction, prepared.author, prepared.skills)
         evolution = ProceduralEvolution.of(self.source, written)
         if evolution.changed:
@@ -166,25 +162,6 @@ class WriteSkills(Write[_PreparedSkills, MemoryWriteReport]):
 
     def record_count(self, result: MemoryWriteReport) -> int:
         return len(result.procedural_promotions)
-
-
-def _validate_write(write: RuntimeSkillWrite, place: str) -> None:
-    """Check all but the content, which has a verdict of its own."""
-    limits = {"title": MAX_TITLE_CHARS, "topic": MAX_TITLE_CHARS, "summary": MAX_SUMMARY_CHARS}
-    for name, most in limits.items():
-        if getattr(write, name) != "":
-            checked_text(getattr(write, name), f"{place}.{name}", max_chars=most)
-    if write.name is not None:
-        checked_text(write.name, f"{place}.name", max_chars=MAX_NAME_CHARS)
-    if write.source_chat_id is not None:
-        checked_text(write.source_chat_id, f"{place}.source_chat_id", max_chars=MAX_PART_CHARS)
-    if write.observed_at is not None:
-        checked_iso_time(write.observed_at, f"{place}.observed_at")
-    citations = write.citations
-    if isinstance(citations, str) or not isinstance(citations, Sequence) or len(citations) > MAX_CITATIONS:
-        raise InvalidInput(f"{place}.citations", f"give a tuple of at most {MAX_CITATIONS} texts")
-    for citation in citations:
-        checked_text(citation, f"{place}.citations", max_chars=MAX_CITATION_CHARS)
 
 
 def _one_line(text: str) -> str:

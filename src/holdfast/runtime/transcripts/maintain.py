@@ -13,7 +13,7 @@ from holdfast.domain.checks import checked_flag, checked_text
 from holdfast.domain.governance import Governance
 from holdfast.domain.identity import MemoryScope
 from holdfast.domain.ids import JobId, MessageId, OperationId
-from holdfast.domain.jobs import Job, JobKind, JobStatus, NewJob
+from holdfast.domain.jobs import Cause, Job, JobKind, JobStatus, NewJob
 from holdfast.domain.lifecycle import Admission, Disposition, Trigger, admit, checked_mode
 from holdfast.domain.profiles import pressure_of
 from holdfast.domain.runtime_api.writing import (
@@ -26,7 +26,8 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.errors import InvalidInput
-from holdfast.ports import Reader, Transaction
+from holdfast.ports import ProcedureCurator, Reader, Transaction
+from holdfast.runtime.evolution.failing_skills import propose_review, propose_revision
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.job_queue import enqueue
 from holdfast.runtime.skills.outcomes import ReportedReuse, count_reuse
@@ -88,9 +89,18 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
         used = ReportedReuse(self.governance, request.runtime_skill_selected_ids, outcome, request.reuse_outcome_note)
         reuse = count_reuse(transaction, prepared.core, used, turn, prepared.started_at)
         report = self._learn(transaction, prepared, thread, chosen)
+        failed = [each.name for each in reuse if each.changed and each.outcome is ReuseOutcome.MISMATCH]
+        if not self._revises(prepared, turn):
+            # Otherwise the model is asked after the commit.
+            proposed = (propose_review(transaction, prepared.core, self.governance, name, turn) for name in failed)
+            report = replace(report, evolution_proposals=tuple(each for each in proposed if each is not None))
         changed = any(each.changed for each in reuse)
         lifecycle = replace(report.lifecycle_report, changed=changed or report.lifecycle_report.changed)
         return replace(report, runtime_skill_reuse=reuse, changed=changed, lifecycle_report=lifecycle)
+
+    def _revises(self, prepared: StartedOperation, turn: Sequence[MessageId]) -> bool:
+        """True if a model may word the skills again that failed in this turn."""
+        return prepared.is_admitted and bool(turn) and isinstance(prepared.core.curator, ProcedureCurator)
 
     def _learn(
         self, transaction: Transaction, prepared: StartedOperation, thread: Scope, chosen: tuple[MessageId, ...] | str
@@ -123,7 +133,8 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
         )
 
     async def finish(self, core: Core, result: MemoryMaintainReport, operation_id: OperationId) -> MemoryMaintainReport:
-        """Wait for the job. On a timeout or cancellation it continues in the background."""
+        """Let the model word failed skills again, and wait for the job, which goes on in the background if need be."""
+        result = await self._revise_failed(core, result, operation_id)
         if result.job_id is None:
             return result
         await core.drain()
@@ -136,6 +147,23 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
                 break
             await asyncio.sleep(_LOOK_SECONDS)  # another process is running it
         return _final_report(core, result, job, outcome)
+
+    async def _revise_failed(
+        self, core: Core, result: MemoryMaintainReport, operation_id: OperationId
+    ) -> MemoryMaintainReport:
+        failed = [each.name for each in result.runtime_skill_reuse if each.changed and each.outcome == "mismatch"]
+        if not failed or not self.configured or core.curator is None:
+            return result
+        grant = authorize(SYSTEM, Action.WORK, self.scope)
+        turn = await core.store.read(
+            grant, lambda reader: _choose_messages(reader, self.address.resolve(reader), self.request)
+        )
+        if isinstance(turn, str):
+            return result
+        cause = Cause(operation_id)
+        made = [await propose_revision(core, self.governance, name, turn, cause) for name in failed]
+        proposed = (*result.evolution_proposals, *(each for each in made if each is not None))
+        return replace(result, evolution_proposals=proposed)
 
     def record_count(self, result: MemoryMaintainReport) -> int:
         return (result.job_id is not None) + sum(each.changed for each in result.runtime_skill_reuse)

@@ -58,7 +58,7 @@ def _is_open(message: Message) -> bool:
     return active and message.plane is None and message.role is not Role.TOOL
 
 
-def model_usage(curator: Curator | None, job: Job, used: ModelCallUsage | None) -> tuple[Usage, ...]:
+def model_usage(curator: Curator | None, job: Job | None, used: ModelCallUsage | None) -> tuple[Usage, ...]:
     """The model's metered usage; empty for a model that is not billed by requests."""
     if used is None or not used.requests:
         return ()
@@ -68,6 +68,6 @@ def model_usage(curator: Curator | None, job: Job, used: ModelCallUsage | None) 
         billing_type=BillingType.METERED_API,
         input_tokens=used.input_tokens,
         output_tokens=used.output_tokens,
-        details={"requests": used.requests, "job": job.id},
+        details={"requests": used.requests} | ({} if job is None else {"job": job.id}),
     )
     return checked_usage((usage,), _PROVIDER)

@@ -222,6 +222,29 @@ CREATE TABLE runtime_skills (
 CREATE UNIQUE INDEX runtime_skills_name ON runtime_skills (partition_id, name_key);
 CREATE UNIQUE INDEX runtime_skills_words ON runtime_skills (words);
 
+-- Proposals: changes that an agent suggests and an operator decides on. The id, the author and all that a proposal says are
+-- the text of the number `words`; `id_key` is a digest of the id.
+CREATE TABLE proposals (
+    scope_id BIGINT NOT NULL REFERENCES scopes (id),
+    id_key BYTEA NOT NULL,
+    partition_id BIGINT NOT NULL REFERENCES partitions (id),
+    words BIGINT NOT NULL,
+    status TEXT COLLATE "C" NOT NULL,
+    created_at BIGINT NOT NULL,
+    decided_at BIGINT,
+    checksum BIGINT,
+    PRIMARY KEY (scope_id, id_key)
+);
+CREATE UNIQUE INDEX proposals_words ON proposals (words);
+-- The records that a proposal rests on or speaks about. It is deleted with any of them.
+CREATE TABLE proposal_records (
+    record_id TEXT COLLATE "C" NOT NULL,
+    words BIGINT NOT NULL,
+    checksum BIGINT,
+    PRIMARY KEY (record_id, words)
+);
+CREATE INDEX proposal_records_words ON proposal_records (words);
+
 -- What was forgotten: never its text. `external_key` keeps a replay of the same message from bringing it back.
 CREATE TABLE tombstones (
     partition_id BIGINT NOT NULL REFERENCES partitions (id),
@@ -582,6 +605,10 @@ FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON contradictions
 FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON runtime_skills
+FOR EACH ROW EXECUTE FUNCTION set_checksum();
+CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON proposals
+FOR EACH ROW EXECUTE FUNCTION set_checksum();
+CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON proposal_records
 FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON tombstones
 FOR EACH ROW EXECUTE FUNCTION set_checksum();

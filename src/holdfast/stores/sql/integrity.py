@@ -84,6 +84,13 @@ _CHECKS = {
         " OR NOT EXISTS (SELECT 1 FROM records r WHERE r.id = k.memory_id AND r.partition_id = k.partition_id"
         " AND r.plane = 'procedural')"
     ),
+    "proposals have their text, and lie in the partition of their scope": (
+        "SELECT count(*) FROM proposals p JOIN scopes s ON s.id = p.scope_id LEFT JOIN texts t ON t.number = p.words"
+        " WHERE t.number IS NULL OR s.partition_id <> p.partition_id"
+    ),
+    "records are of a known proposal": (
+        "SELECT count(*) FROM proposal_records q LEFT JOIN proposals p ON p.words = q.words WHERE p.words IS NULL"
+    ),
     "resources have their text": (
         "SELECT count(*) FROM resources r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
     ),
@@ -100,7 +107,12 @@ _CHECKS = {
         " UNION ALL SELECT 1 FROM runtime_skills k JOIN records o ON o.number = k.words"
         " UNION ALL SELECT 1 FROM runtime_skills k JOIN resources o ON o.number = k.words"
         " UNION ALL SELECT 1 FROM runtime_skills k JOIN turns o ON o.words = k.words"
-        " UNION ALL SELECT 1 FROM runtime_skills k JOIN deliveries o ON o.payload = k.words) AS found"
+        " UNION ALL SELECT 1 FROM runtime_skills k JOIN deliveries o ON o.payload = k.words"
+        " UNION ALL SELECT 1 FROM proposals p JOIN records o ON o.number = p.words"
+        " UNION ALL SELECT 1 FROM proposals p JOIN resources o ON o.number = p.words"
+        " UNION ALL SELECT 1 FROM proposals p JOIN turns o ON o.words = p.words"
+        " UNION ALL SELECT 1 FROM proposals p JOIN deliveries o ON o.payload = p.words"
+        " UNION ALL SELECT 1 FROM proposals p JOIN runtime_skills o ON o.words = p.words) AS found"
     ),
     "messages have their turn": (
         "SELECT count(*) FROM records r LEFT JOIN turns u ON u.id = r.turn_id"
@@ -146,7 +158,9 @@ _BLANK = (
     "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number AND r.status <> 'raw_deleted'"
     " LEFT JOIN resources o ON o.number = t.number LEFT JOIN turns u ON u.words = t.number"
     " LEFT JOIN deliveries d ON d.payload = t.number LEFT JOIN runtime_skills k ON k.words = t.number"
-    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND k.memory_id IS NULL AND {}"
+    " LEFT JOIN proposals p ON p.words = t.number"
+    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND k.memory_id IS NULL"
+    " AND p.words IS NULL AND {}"
 )
 
 
@@ -192,6 +206,8 @@ def _check_rules(database: Database, dialect: Dialect) -> tuple[dict[str, int], 
             "evidence",
             "contradictions",
             "runtime_skills",
+            "proposals",
+            "proposal_records",
             "tombstones",
             "operations",
             "jobs",

@@ -12,6 +12,7 @@ from holdfast.stores.sql.index import SqlIndexReader
 from holdfast.stores.sql.jobs import SqlJobReader
 from holdfast.stores.sql.maintenance import SqlMaintenanceReader
 from holdfast.stores.sql.operations import SqlOperationReader
+from holdfast.stores.sql.proposals import SqlProposalReader
 from holdfast.stores.sql.records.reader import SqlRecordReader
 from holdfast.stores.sql.resources import SqlResourceReader
 from holdfast.stores.sql.skills import SqlSkillReader
@@ -28,6 +29,7 @@ class SqlReader:
     aliases = Lazy(SqlAliasReader)
     resources = Lazy(SqlResourceReader)
     skills = Lazy(SqlSkillReader)
+    proposals = Lazy(SqlProposalReader)
     users = Lazy(SqlUserReader)
     bindings = Lazy(SqlBindingReader)
     deliveries = Lazy(SqlDeliveryReader)

@@ -12,6 +12,7 @@ from holdfast.stores.sql.index import SqlIndexWriter
 from holdfast.stores.sql.jobs import SqlJobWriter
 from holdfast.stores.sql.maintenance import SqlMaintenanceWriter
 from holdfast.stores.sql.operations import SqlOperationWriter
+from holdfast.stores.sql.proposals import SqlProposalWriter
 from holdfast.stores.sql.records.writer import SqlRecordWriter
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.skills import SqlSkillWriter
@@ -29,6 +30,7 @@ class SqlTransaction:
     aliases = Lazy(SqlAliasWriter)
     resources = Lazy(SqlResourceWriter)
     skills = Lazy(SqlSkillWriter)
+    proposals = Lazy(SqlProposalWriter)
     users = Lazy(SqlUserWriter)
     bindings = Lazy(SqlBindingWriter)
     deliveries = Lazy(SqlDeliveryWriter)

@@ -16,6 +16,7 @@ from holdfast.testing.replay.benchmark import (
 )
 from holdfast.testing.replay.fixture import ReplayExpectation, ReplayFixture
 from holdfast.testing.replay.harness import HARNESS, run_harness
+from holdfast.testing.replay.proposal_trial import ProposalTrial, try_proposal
 from holdfast.testing.replay.recording import record_conversation
 from holdfast.testing.replay.runner import (
     ReplayFailure,
@@ -33,6 +34,7 @@ __all__ = [
     "BenchmarkRecord",
     "BenchmarkReport",
     "CaseResult",
+    "ProposalTrial",
     "RecallBenchmark",
     "RecallCase",
     "RecallMeasurement",
@@ -50,4 +52,5 @@ __all__ = [
     "run_fixture",
     "run_fixture_async",
     "run_harness",
+    "try_proposal",
 ]

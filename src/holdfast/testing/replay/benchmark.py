@@ -30,7 +30,7 @@ FORMAT = "holdfast_recall_benchmark"
 VERSION = 1
 # Scores closer than this are equal: processors differ in the last bits of a sum.
 SCORE_TOLERANCE = 0.002
-_SCORE_DIGITS = 4
+SCORE_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def run_benchmark(
     baseline = {each.name: each for each in benchmark.baseline}
     results, changed = [], []
     for case, found in zip(benchmark.cases, measured, strict=True):
-        differences = _compare(baseline.get(case.name), found)
+        differences = compare_measurements(baseline.get(case.name), found)
         changed += [case.name] if differences else []
         problems = (*_list_problems(case, found), *differences)
         results.append(CaseResult(found, not problems, problems))
@@ -191,7 +191,7 @@ def measure(case: RecallCase, ranked: Sequence[str], scores: Sequence[float] = (
         _gain(hits) / ideal,
     )
     return RecallMeasurement(
-        case.name, tuple(shown), tuple(scores)[: case.top_k], *(round(value, _SCORE_DIGITS) for value in values)
+        case.name, tuple(shown), tuple(scores)[: case.top_k], *(round(value, SCORE_DIGITS) for value in values)
     )
 
 
@@ -235,7 +235,7 @@ async def _measure_case(session: ReplaySession, case: RecallCase, names: dict[st
     hits = [hit for hit in found if case.plane in (None, hit.plane)]
     # Some summaries of skills are no record's text.
     ranked = [names.get(hit.text, hit.skill_name or hit.text) for hit in hits]
-    return measure(case, ranked, [round(hit.score, _SCORE_DIGITS) for hit in hits])
+    return measure(case, ranked, [round(hit.score, SCORE_DIGITS) for hit in hits])
 
 
 def _list_problems(case: RecallCase, found: RecallMeasurement) -> list[str]:
@@ -250,7 +250,8 @@ def _list_problems(case: RecallCase, found: RecallMeasurement) -> list[str]:
     return problems
 
 
-def _compare(baseline: RecallMeasurement | None, found: RecallMeasurement) -> list[str]:
+def compare_measurements(baseline: RecallMeasurement | None, found: RecallMeasurement) -> list[str]:
+    """Return each difference from the baseline, in words."""
     if baseline is None:
         return ["has no baseline; record it with `holdfast replay record`"]
     differences = [

@@ -12,7 +12,22 @@ from typing import Any, NamedTuple
 
 from holdfast.domain.checks import checked_real
 from holdfast.domain.identity import MemoryScope
+from holdfast.domain.proposals import (
+    GovernanceNoteCandidate,
+    MemoryProposal,
+    ProceduralMemoryCandidate,
+    ProposalValidation,
+)
 from holdfast.domain.redaction import RedactedTurn
+from holdfast.domain.runtime_api.evolution import (
+    ProposalApproveRequest,
+    ProposalCommitReport,
+    ProposalListReport,
+    ProposalListRequest,
+    ProposalRejectReport,
+    ProposalRejectRequest,
+    ProposeReport,
+)
 from holdfast.domain.runtime_api.exchange import (
     MemoryExportReport,
     MemoryExportRequest,
@@ -37,6 +52,7 @@ from holdfast.domain.runtime_api.skills import (
     RuntimeSkillListRequest,
     RuntimeSkillMutationReport,
     RuntimeSkillSetEnabledRequest,
+    RuntimeSkillWrite,
 )
 from holdfast.domain.runtime_api.transcripts import (
     CanonicalTurnDelta,
@@ -112,6 +128,31 @@ class ClockStep:
             raise InvalidInput("seconds", f"must be from 0 to {_MAX_WAIT_SECONDS:,}, not {self.seconds}")
 
 
+@dataclass(frozen=True, slots=True)
+class ProposedNote:
+    target: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedChange:
+    """`propose` and `validate_proposal`: a proposal, without a `profile` for that of the fixture."""
+
+    proposal_id: str
+    rationale: str = ""
+    evidence_refs: tuple[str, ...] = ()
+    writes: tuple[RuntimeSkillWrite, ...] = ()
+    notes: tuple[ProposedNote, ...] = ()
+    profile: str | None = None
+
+    def proposal(self, profile: str) -> MemoryProposal:
+        procedures = tuple(ProceduralMemoryCandidate(each) for each in self.writes)
+        notes = tuple(GovernanceNoteCandidate(each.target, each.summary) for each in self.notes)
+        return MemoryProposal(
+            self.proposal_id, self.profile or profile, (*procedures, *notes), self.evidence_refs, self.rationale
+        )
+
+
 # --- a session --------------------------------------------------------------------------------------------------------
 
 
@@ -153,6 +194,15 @@ class ReplaySession:
         where = MemoryScope(CHANNEL, request.target_chat_id or CHAT.chat_id)
         options = MemoryImportRequest(snapshot, scope=where, mode=request.mode, include_private=request.include_private)
         return await self.runtime.import_(options)
+
+    async def propose(self, request: ProposedChange) -> ProposeReport:
+        return await self.runtime.propose(request.proposal(await self._profile()))
+
+    async def validate_proposal(self, request: ProposedChange) -> ProposalValidation:
+        return await self.runtime.validate_proposal(request.proposal(await self._profile()))
+
+    async def _profile(self) -> str:
+        return (await self.runtime.capabilities()).profile.name
 
     async def wait(self, request: ClockStep) -> None:
         self.clock.step(request.seconds)
@@ -325,6 +375,30 @@ def _mutation_lines(report: RuntimeSkillMutationReport) -> Iterator[str]:
     yield f"{report.name}: {report.operation} {report.reason}, accepted={report.accepted}, changed={report.changed}"
 
 
+def _validation_lines(validation: ProposalValidation) -> Iterator[str]:
+    reasons = [each.reason.value for each in validation.decisions]
+    yield f"{validation.proposal_id}: tier {validation.tier}, accepted={validation.accepted}, {reasons}"
+
+
+def _propose_lines(report: ProposeReport) -> Iterator[str]:
+    yield f"{report.proposal_id}: {report.reason}, accepted={report.accepted}, changed={report.changed}"
+    yield from _validation_lines(report.validation)
+
+
+def _proposal_list_lines(report: ProposalListReport) -> Iterator[str]:
+    for each in report.proposals:
+        yield f"{each.status}, {each.procedures} procedures, {each.notes} notes, by {each.author}: {each.rationale}"
+    yield f"pending={report.pending}"
+
+
+def _approval_lines(report: ProposalCommitReport) -> Iterator[str]:
+    yield f"{report.proposal_id}: {report.reason}, accepted={report.accepted}, wrote {list(report.committed_writes)}"
+
+
+def _rejection_lines(report: ProposalRejectReport) -> Iterator[str]:
+    yield f"{report.proposal_id}: {report.reason}, accepted={report.accepted}"
+
+
 def _recover_lines(report: MemoryRecoverReport) -> Iterator[str]:
     yield f"finished={_counts(report.finished)}, failed={_counts(report.failed)}, waiting={_counts(report.waiting)}"
 
@@ -370,5 +444,10 @@ OPERATIONS: Mapping[str, OperationKind] = {
         RuntimeSkillSetEnabledRequest, _call("set_runtime_skill_enabled"), _mutation_lines
     ),
     "delete_skill": OperationKind(RuntimeSkillDeleteRequest, _call("delete_runtime_skill"), _mutation_lines),
+    "propose": OperationKind(ProposedChange, ReplaySession.propose, _propose_lines),
+    "validate_proposal": OperationKind(ProposedChange, ReplaySession.validate_proposal, _validation_lines),
+    "list_proposals": OperationKind(ProposalListRequest, _call("list_proposals"), _proposal_list_lines),
+    "approve_proposal": OperationKind(ProposalApproveRequest, _call("approve_proposal"), _approval_lines),
+    "reject_proposal": OperationKind(ProposalRejectRequest, _call("reject_proposal"), _rejection_lines),
     "wait": OperationKind(ClockStep, ReplaySession.wait, _no_lines),
 }

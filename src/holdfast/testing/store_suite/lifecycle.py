@@ -22,6 +22,7 @@ from holdfast.domain.jobs import JobFilter
 from holdfast.domain.memory import OPEN_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.operations import OperationFilter
 from holdfast.domain.scope import Scope
+from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import (
     Authority,
@@ -205,6 +206,10 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "users.names": (lambda r, w: r.users.names(ActorKind.USER), NEVER),
     "skills.states": (lambda r, w: r.skills.states([w.memory]), NEVER),
     "skills.find": (lambda r, w: r.skills.find(ANA.partition, CANARY), NEVER),
+    "proposals.find": (lambda r, w: r.proposals.find(Scope(), CANARY), NEVER),
+    "proposals.page": (lambda r, w: r.proposals.page(Scope(), None, 10), NEVER),
+    "proposals.count": (lambda r, w: r.proposals.count(Scope(), ProposalStatus.PENDING), NEVER),
+    "proposals.is_cited": (lambda r, w: r.proposals.is_cited(Scope(), w.memory, ProposalStatus.PENDING), NEVER),
     "resources.find": (lambda r, w: r.resources.find(CANARY), NEVER),
     "resources.find_file": (lambda r, w: r.resources.find_file(ANA, "00", None), NEVER),
     "resources.chunks": (lambda r, w: None, NEVER),  # only memories have chunks

@@ -16,6 +16,7 @@ from holdfast.stores.sql.dialect import chunks
 from holdfast.stores.sql.events import erase_but_ids, erase_hashes, insert_events
 from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.jobs import SqlJobWriter
+from holdfast.stores.sql.proposals import forget_proposals
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.rows import MESSAGE
 from holdfast.stores.sql.skills import forget_skills
@@ -39,6 +40,7 @@ class RecordForgetter(SqlRepository):
             self._delete(chunk, to_micros(at))
         for condition, named in self._scope.among("contradicted_id", record_ids):
             self._db.execute(f"DELETE FROM contradictions WHERE {condition}", named)
+        forget_proposals(self._scope, plan.proposals)
         forget_skills(self._scope, [*plan.memory_ids, *plan.derived_ids])
         # Jobs keep a memory that lost only an older revision.
         SqlJobWriter(self._scope).forget_records(record_ids)

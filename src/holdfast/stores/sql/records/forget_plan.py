@@ -11,6 +11,7 @@ from holdfast.ports import ForgetPlan
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.deliveries import SqlDeliveryReader
 from holdfast.stores.sql.grant_scope import SqlRepository
+from holdfast.stores.sql.proposals import proposals_of_subject, proposals_resting_on
 from holdfast.stores.sql.resources import SqlResourceReader
 
 _RESTING_ON = (
@@ -40,9 +41,10 @@ class ForgetPlanner(SqlRepository):
         revisions = count + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         resources = SqlResourceReader(self._scope).plan_forget(target)
-        numbers = [*messages, *baseless, *first, *SqlResourceReader(self._scope).numbers_of(resources)]
+        proposals = self._find_proposals(target, [*messages.values(), *memories, *derived, *resources])
+        numbers = [*messages, *baseless, *first, *proposals, *SqlResourceReader(self._scope).numbers_of(resources)]
         deliveries = SqlDeliveryReader(self._scope).plan_forget(target)
-        everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries])
+        everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries, *map(str, proposals)])
         return ForgetPlan(
             fingerprint=hashlib.sha256("\n".join([*everything, str(revisions)]).encode()).hexdigest()[:32],
             message_ids=tuple(sorted(messages.values())),
@@ -54,8 +56,15 @@ class ForgetPlanner(SqlRepository):
             baseless=tuple(sorted(baseless)),
             resource_ids=tuple(resources),
             delivery_ids=tuple(deliveries),
+            proposals=tuple(proposals),
             first_number=min(numbers, default=None),
         )
+
+    def _find_proposals(self, target: ForgetTarget, record_ids: Sequence[str]) -> list[int]:
+        resting = proposals_resting_on(self._scope, record_ids)
+        subject = None if target.conversation is not None else target.subject
+        of_subject = [] if subject is None else proposals_of_subject(self._scope, subject)
+        return sorted({*resting, *of_subject})
 
     def _find_named(self, target: ForgetTarget) -> list[tuple[int, str, int]]:
         """Return (number, id, kind) of the records that the target names."""

@@ -17,6 +17,7 @@ from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows
 from holdfast.stores.sql.events import erase_hashes
 from holdfast.stores.sql.jobs import SqlJobWriter
+from holdfast.stores.sql.proposals import forget_proposals, proposals_resting_on
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.transcripts.rows import (
     NEXT_POSITION,
@@ -252,6 +253,7 @@ class SqlTranscriptWriter(SqlTranscriptReader):
         message_ids = [row[1] for row in found]
         erase_hashes(self._scope, [*message_ids, *{row[3] for row in found}])
         SqlJobWriter(self._scope).forget_records(message_ids)
+        forget_proposals(self._scope, proposals_resting_on(self._scope, message_ids))
 
     def _delete_words(self, conversation: int, span: Span) -> None:
         """Blank a host's data about turns, and rewrite it without labels, which count as content."""
