@@ -153,6 +153,10 @@ class Action(StrEnum):
     EDIT_SKILL = "edit_runtime_skill", _RUNTIME
     SET_SKILL_ENABLED = "set_runtime_skill_enabled", _RUNTIME
     DELETE_SKILL = "delete_runtime_skill", _RUNTIME
+    UPSERT_TOOL_REGISTRY = "upsert_agent_tool_registry", _RUNTIME
+    LIST_TOOL_REGISTRIES = "list_agent_tool_registries", _RUNTIME | _READ
+    GET_TOOL_REGISTRY = "get_agent_tool_registry", _RUNTIME | _READ
+    DELETE_TOOL_REGISTRY = "delete_agent_tool_registry", _RUNTIME
     CAPTURE = "capture", _CONTROL
     RECORD_UPSERT = "record_upsert", _CONTROL
     QUERY = "query", _CONTROL | _READ
@@ -181,10 +185,13 @@ _STOREWIDE = frozenset({Action.JOBS, Action.STATS, Action.EVENTS, Action.REBUILD
 # A conversation belongs to one subject, one agent, or no one. Without a subject these actions mean the one that belongs
 # to no one, as `add` does, not every conversation of that name.
 _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.FORGET})
-# Projections, inspections and runtime skills cover only the memory that the scope names, even if it names no owner.
+# Projections, inspections, skills and tool registries cover only the memory that the scope names, even without owner.
 _OF_SKILLS = frozenset({Action.LIST_SKILLS, Action.GET_SKILL})
 _CHANGES_SKILLS = frozenset({Action.EDIT_SKILL, Action.SET_SKILL_ENABLED, Action.DELETE_SKILL})
-_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT}) | _OF_SKILLS | _CHANGES_SKILLS
+OF_TOOLS = frozenset(
+    {Action.UPSERT_TOOL_REGISTRY, Action.LIST_TOOL_REGISTRIES} | {Action.GET_TOOL_REGISTRY, Action.DELETE_TOOL_REGISTRY}
+)
+_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT}) | _OF_SKILLS | _CHANGES_SKILLS | OF_TOOLS
 _USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
 # Maintenance of the store or of a whole space.
 _UPKEEP = frozenset(
@@ -202,7 +209,7 @@ _ALLOWED: dict[ActorKind, frozenset[Action]] = {
 # Actions that remove or change memory.
 _TAKES_AWAY = frozenset(
     {Action.CORRECT, Action.REVERT, Action.FORGET_PREVIEW, Action.FORGET, Action.DELETE_RESOURCE}
-    | {Action.TRANSCRIPT_LIFECYCLE, Action.IMPORT}
+    | {Action.TRANSCRIPT_LIFECYCLE, Action.IMPORT, Action.DELETE_TOOL_REGISTRY}
     | _CHANGES_SKILLS
 )
 _AUDITS = frozenset(
@@ -339,6 +346,12 @@ def check_skill_approval(actor: Actor) -> None:
     """Raise `AccessDenied` unless this actor may enable a skill that was learned from external content."""
     if actor.kind is not ActorKind.OPERATOR:
         raise AccessDenied(f"{actor.kind} {actor.id!r} may not enable a skill that needs an approval; ask an operator")
+
+
+def check_tool_note(actor: Actor) -> None:
+    """Raise `AccessDenied` unless this actor's note raises the confidence in a tool."""
+    if actor.kind is not ActorKind.OPERATOR:
+        raise AccessDenied(f"{actor.kind} {actor.id!r} may not give an operator_note; leave it out, or ask an operator")
 
 
 _OWNED_BY = {ActorKind.USER: PartitionKind.SUBJECT, ActorKind.AGENT: PartitionKind.AGENT}

@@ -25,6 +25,7 @@ from holdfast.runtime.transcripts.capabilities import ShowCapabilities
 from holdfast.sdk.builder import MemoryRuntimeBuilder, Openable, Plan
 from holdfast.sdk.retrieval import RetrievalOperations
 from holdfast.sdk.skills import SkillOperations
+from holdfast.sdk.tools import ToolOperations
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.transfer import TransferOperations
 from holdfast.sdk.writing import WritingOperations
@@ -38,6 +39,7 @@ class AsyncMemoryRuntime(
     RetrievalOperations,
     WritingOperations,
     SkillOperations,
+    ToolOperations,
     TransferOperations,
     Openable["RuntimeOpening"],
 ):
@@ -107,6 +109,8 @@ class RuntimeOpening:
         capabilities = catalogue(profile, plan.circumstances(model=maintains))
         governance = Governance(plan.identity, profile, capabilities, plan.switched_off)
         governance = replace(governance, scan_skills=_mount_skills(plan, settings, governance))
+        if plan.tool_registries:
+            governance.require("agent_tool_registries")
         engine = await open_engine(
             location,
             settings,
@@ -122,9 +126,15 @@ class RuntimeOpening:
         except BaseException:
             await engine.close()
             raise
+        runtime = AsyncMemoryRuntime(engine, plan.actor, governance)
+        try:
+            await _register_tools(runtime, plan)
+        except BaseException:
+            await engine.close()
+            raise
         if plan.work:
             engine.start_worker()
-        return AsyncMemoryRuntime(engine, plan.actor, governance)
+        return runtime
 
     def __await__(self) -> Generator[Any, None, AsyncMemoryRuntime]:
         return self.open_runtime().__await__()
@@ -162,6 +172,14 @@ def _mount_skills(plan: Plan, settings: Settings, governance: Governance) -> Sca
     return SkillMounts(folders).scan
 
 
+async def _register_tools(runtime: AsyncMemoryRuntime, plan: Plan) -> None:
+    for registry in plan.tool_registries:
+        report = await runtime.upsert_agent_tool_registry(registry)
+        if not report.accepted:
+            problem = f"{report.registry_id}: {report.reason}; its content has the fingerprint {report.fingerprint}"
+            raise InvalidInput("agent_tool_registry", problem)
+
+
 class MemoryRuntime(BlockingFacade[AsyncMemoryRuntime], Openable["MemoryRuntime"]):
     """The blocking facade of a runtime. See `AsyncMemoryRuntime` for its methods."""
 
@@ -188,6 +206,10 @@ class MemoryRuntime(BlockingFacade[AsyncMemoryRuntime], Openable["MemoryRuntime"
     edit_runtime_skill = blocking(AsyncMemoryRuntime.edit_runtime_skill)
     set_runtime_skill_enabled = blocking(AsyncMemoryRuntime.set_runtime_skill_enabled)
     delete_runtime_skill = blocking(AsyncMemoryRuntime.delete_runtime_skill)
+    upsert_agent_tool_registry = blocking(AsyncMemoryRuntime.upsert_agent_tool_registry)
+    list_agent_tool_registries = inline(AsyncMemoryRuntime.list_agent_tool_registries)
+    get_agent_tool_registry = inline(AsyncMemoryRuntime.get_agent_tool_registry)
+    delete_agent_tool_registry = blocking(AsyncMemoryRuntime.delete_agent_tool_registry)
     commit_transcript = inline(AsyncMemoryRuntime.commit_transcript)
     finalize_turn_and_maintain = blocking(AsyncMemoryRuntime.finalize_turn_and_maintain)
     replay_transcript = inline(AsyncMemoryRuntime.replay_transcript)

@@ -77,6 +77,8 @@ TABLES = tuple(
         "evidence",
         "contradictions",
         "runtime_skills",
+        "tool_registries",
+        "tool_experience",
         "tombstones",
         "answers",
         "aliases",

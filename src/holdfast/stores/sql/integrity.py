@@ -31,6 +31,22 @@ _BAD_VECTOR = (
     " WHERE {0} > 0 AND {0} % 2 = 0 GROUP BY v.embedder_id, {0}) AS usual WHERE place = 1)"
 )
 
+_NUMBERED = {
+    "records": "number",
+    "resources": "number",
+    "turns": "words",
+    "deliveries": "payload",
+    "runtime_skills": "words",
+}
+
+
+def _shared_words(table: str) -> str:
+    """Return a SELECT of rows whose text is that of a row of an earlier table, too."""
+    return " UNION ALL ".join(
+        f"SELECT 1 FROM {table} k JOIN {other} o ON o.{column} = k.words" for other, column in _NUMBERED.items()
+    )
+
+
 # Each counts rows that must not exist.
 _CHECKS = {
     "records have their text": (
@@ -84,6 +100,19 @@ _CHECKS = {
         " OR NOT EXISTS (SELECT 1 FROM records r WHERE r.id = k.memory_id AND r.partition_id = k.partition_id"
         " AND r.plane = 'procedural')"
     ),
+    "tool registries have their snapshot": (
+        "SELECT count(*) FROM tool_registries g LEFT JOIN texts t ON t.number = g.words LEFT JOIN scopes s"
+        " ON s.id = g.scope_id WHERE t.number IS NULL OR s.id IS NULL OR s.partition_id <> g.partition_id"
+    ),
+    "experience with tools has its words": (
+        "SELECT count(*) FROM tool_experience x LEFT JOIN texts t ON t.number = x.words LEFT JOIN scopes s"
+        " ON s.id = x.scope_id WHERE t.number IS NULL OR s.id IS NULL OR s.partition_id <> x.partition_id"
+    ),
+    "one governed experience of a tool leads": (
+        "SELECT count(*) FROM (SELECT 1 FROM tool_experience GROUP BY scope_id, version_key"
+        " HAVING sum(leads) <> max(CASE WHEN confidence > 0 THEN 1 ELSE 0 END)"
+        " OR min(confidence - leads) < 0) AS found"
+    ),
     "resources have their text": (
         "SELECT count(*) FROM resources r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
     ),
@@ -100,7 +129,9 @@ _CHECKS = {
         " UNION ALL SELECT 1 FROM runtime_skills k JOIN records o ON o.number = k.words"
         " UNION ALL SELECT 1 FROM runtime_skills k JOIN resources o ON o.number = k.words"
         " UNION ALL SELECT 1 FROM runtime_skills k JOIN turns o ON o.words = k.words"
-        " UNION ALL SELECT 1 FROM runtime_skills k JOIN deliveries o ON o.payload = k.words) AS found"
+        " UNION ALL SELECT 1 FROM runtime_skills k JOIN deliveries o ON o.payload = k.words"
+        f" UNION ALL {_shared_words('tool_registries')} UNION ALL {_shared_words('tool_experience')}"
+        " UNION ALL SELECT 1 FROM tool_registries k JOIN tool_experience o ON o.words = k.words) AS found"
     ),
     "messages have their turn": (
         "SELECT count(*) FROM records r LEFT JOIN turns u ON u.id = r.turn_id"
@@ -146,7 +177,9 @@ _BLANK = (
     "SELECT count(*) FROM texts t LEFT JOIN records r ON r.number = t.number AND r.status <> 'raw_deleted'"
     " LEFT JOIN resources o ON o.number = t.number LEFT JOIN turns u ON u.words = t.number"
     " LEFT JOIN deliveries d ON d.payload = t.number LEFT JOIN runtime_skills k ON k.words = t.number"
-    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND k.memory_id IS NULL AND {}"
+    " LEFT JOIN tool_registries g ON g.words = t.number LEFT JOIN tool_experience x ON x.words = t.number"
+    " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND k.memory_id IS NULL"
+    " AND g.words IS NULL AND x.words IS NULL AND {}"
 )
 
 
@@ -192,6 +225,8 @@ def _check_rules(database: Database, dialect: Dialect) -> tuple[dict[str, int], 
             "evidence",
             "contradictions",
             "runtime_skills",
+            "tool_registries",
+            "tool_experience",
             "tombstones",
             "operations",
             "jobs",

@@ -15,6 +15,7 @@ from holdfast.stores.sql.operations import SqlOperationReader
 from holdfast.stores.sql.records.reader import SqlRecordReader
 from holdfast.stores.sql.resources import SqlResourceReader
 from holdfast.stores.sql.skills import SqlSkillReader
+from holdfast.stores.sql.tools import SqlToolReader
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.users import SqlUserReader
 
@@ -28,6 +29,7 @@ class SqlReader:
     aliases = Lazy(SqlAliasReader)
     resources = Lazy(SqlResourceReader)
     skills = Lazy(SqlSkillReader)
+    tools = Lazy(SqlToolReader)
     users = Lazy(SqlUserReader)
     bindings = Lazy(SqlBindingReader)
     deliveries = Lazy(SqlDeliveryReader)

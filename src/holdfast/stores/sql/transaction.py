@@ -15,6 +15,7 @@ from holdfast.stores.sql.operations import SqlOperationWriter
 from holdfast.stores.sql.records.writer import SqlRecordWriter
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.skills import SqlSkillWriter
+from holdfast.stores.sql.tools import SqlToolWriter
 from holdfast.stores.sql.transcripts.writer import SqlTranscriptWriter
 from holdfast.stores.sql.users import SqlUserWriter
 from holdfast.stores.sql.write_scope import WriteScope
@@ -29,6 +30,7 @@ class SqlTransaction:
     aliases = Lazy(SqlAliasWriter)
     resources = Lazy(SqlResourceWriter)
     skills = Lazy(SqlSkillWriter)
+    tools = Lazy(SqlToolWriter)
     users = Lazy(SqlUserWriter)
     bindings = Lazy(SqlBindingWriter)
     deliveries = Lazy(SqlDeliveryWriter)

@@ -12,6 +12,7 @@ from holdfast.stores.sql import rows
 from holdfast.stores.sql.deliveries import SqlDeliveryReader
 from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.resources import SqlResourceReader
+from holdfast.stores.sql.tools import SqlToolReader
 
 _RESTING_ON = (
     "SELECT DISTINCT r.number, r.id, r.superseded_at IS NULL FROM evidence e"
@@ -40,9 +41,10 @@ class ForgetPlanner(SqlRepository):
         revisions = count + len(baseless)
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         resources = SqlResourceReader(self._scope).plan_forget(target)
-        numbers = [*messages, *baseless, *first, *SqlResourceReader(self._scope).numbers_of(resources)]
+        tools, words = SqlToolReader(self._scope).plan_forget(target)
+        numbers = [*messages, *baseless, *first, *words, *SqlResourceReader(self._scope).numbers_of(resources)]
         deliveries = SqlDeliveryReader(self._scope).plan_forget(target)
-        everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries])
+        everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries, *tools])
         return ForgetPlan(
             fingerprint=hashlib.sha256("\n".join([*everything, str(revisions)]).encode()).hexdigest()[:32],
             message_ids=tuple(sorted(messages.values())),
@@ -54,6 +56,7 @@ class ForgetPlanner(SqlRepository):
             baseless=tuple(sorted(baseless)),
             resource_ids=tuple(resources),
             delivery_ids=tuple(deliveries),
+            tool_entries=tuple(tools),
             first_number=min(numbers, default=None),
         )
 
