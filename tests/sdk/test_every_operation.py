@@ -29,6 +29,11 @@ from holdfast.errors import (
     StoreClosed,
 )
 from holdfast.sdk import (
+    AgentTool,
+    AgentToolRegistry,
+    AgentToolRegistryDeleteRequest,
+    AgentToolRegistryDetailRequest,
+    AgentToolRegistryListRequest,
     AsyncMemoryRuntime,
     CanonicalTurnDelta,
     MemoryCloseRequest,
@@ -62,6 +67,7 @@ from holdfast.testing.full_repr import full_repr
 from probes import audit_trail
 
 SKILL = "runtime_skill__fly"
+TOOLS = AgentToolRegistry("host-tools", (AgentTool("book", "schema-1"),))
 CHAT = MemoryScope("web", conversation_id="trip")
 
 
@@ -85,6 +91,7 @@ class Known:
         flying = RuntimeSkillWrite("Book the flight, then the hotel.", title="Fly")
         packing = RuntimeSkillWrite("Pack light shirts and a rain coat.", title="Pack")
         runtime.write(MemoryWriteRequest.procedural(flying, packing))
+        runtime.upsert_agent_tool_registry(TOOLS)
         self.space = runtime.export_space().content
         self.snapshot = runtime.export(MemoryExportRequest(scope=CHAT)).snapshot
 
@@ -145,6 +152,14 @@ OPERATIONS: dict[Action, Callable[[Known], Any]] = {
         RuntimeSkillSetEnabledRequest(SKILL, enabled=False)
     ),
     Action.DELETE_SKILL: lambda it: it.runtime.delete_runtime_skill(RuntimeSkillDeleteRequest("runtime_skill__pack")),
+    Action.UPSERT_TOOL_REGISTRY: lambda it: it.runtime.upsert_agent_tool_registry(replace(TOOLS, namespace="other")),
+    Action.LIST_TOOL_REGISTRIES: lambda it: it.runtime.list_agent_tool_registries(AgentToolRegistryListRequest()),
+    Action.GET_TOOL_REGISTRY: lambda it: it.runtime.get_agent_tool_registry(
+        AgentToolRegistryDetailRequest(TOOLS.registry_id)
+    ),
+    Action.DELETE_TOOL_REGISTRY: lambda it: it.runtime.delete_agent_tool_registry(
+        AgentToolRegistryDeleteRequest(TOOLS.registry_id)
+    ),
     Action.CLOSE: lambda it: it.runtime.close(MemoryCloseRequest("done")),
 }
 

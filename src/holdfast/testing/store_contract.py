@@ -51,6 +51,7 @@ from holdfast.testing.store_suite.scribe import (
     texts,
 )
 from holdfast.testing.store_suite.skills import SkillContract
+from holdfast.testing.store_suite.tools import ToolContract
 from holdfast.testing.store_suite.transactions import TransactionContract
 from holdfast.testing.store_suite.transcripts import TranscriptContract
 from holdfast.testing.store_suite.users import UserContract
@@ -71,6 +72,7 @@ class StoreContract(
     AliasAndEventContract,
     TranscriptContract,
     SkillContract,
+    ToolContract,
     LifecycleContract,
     ControlIsolationContract,
     ControlBindingContract,
