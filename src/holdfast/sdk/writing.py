@@ -32,10 +32,10 @@ class WritingOperations(Operations):
 
         def make(governance: Governance) -> Verb[MemoryWriteReport]:
             given = checked_instance(request, MemoryWriteRequest)
-            if given.skills is not None:
-                return WriteSkills.of(governance, given)
             if given.tool_feedback is not None:
                 return WriteToolFeedback.of(governance, given, self._last)
+            if given.skills is not None:
+                return WriteSkills.of(governance, given)
             return WriteMemory.of(governance, given, self._last)
 
         return await self._perform(Action.WRITE, make)
