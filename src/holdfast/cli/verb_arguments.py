@@ -894,6 +894,12 @@ RUNTIME: Mapping[str, tuple[Arg, ...]] = {
     ),
     "set_runtime_skill_enabled": (Arg("name", noun="NAME", required=True, positional=True),),
     "delete_runtime_skill": (Arg("name", noun="NAME", required=True, positional=True),),
+    "list_agent_tool_registries": (),
+    "get_agent_tool_registry": (Arg("registry_id", noun="ID", required=True, positional=True),),
+    "delete_agent_tool_registry": (
+        Arg("registry_id", noun="ID", required=True, positional=True),
+        Arg("with_experience", help="Delete the experience with its tools, too.", noun="EXPERIENCE", kind="flag"),
+    ),
     "close": (
         Arg(
             "reason",

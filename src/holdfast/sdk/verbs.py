@@ -17,6 +17,11 @@ from holdfast.domain.runtime_api.skills import (
     RuntimeSkillSetEnabledRequest,
     RuntimeSkillWrite,
 )
+from holdfast.domain.runtime_api.tools import (
+    AgentToolRegistryDeleteRequest,
+    AgentToolRegistryDetailRequest,
+    AgentToolRegistryListRequest,
+)
 from holdfast.domain.runtime_api.transcripts import MemoryReplayRequest
 from holdfast.domain.runtime_api.writing import MemoryCloseRequest
 from holdfast.runtime.verb_entry import VerbEntry
@@ -43,6 +48,9 @@ VERBS: Mapping[str, VerbEntry] = {
         # `enable` and `disable` are commands.
         VerbEntry("set_runtime_skill_enabled", RuntimeSkillSetEnabledRequest, hidden=("enabled",)),
         VerbEntry("delete_runtime_skill", RuntimeSkillDeleteRequest),
+        VerbEntry("list_agent_tool_registries", AgentToolRegistryListRequest),
+        VerbEntry("get_agent_tool_registry", AgentToolRegistryDetailRequest),
+        VerbEntry("delete_agent_tool_registry", AgentToolRegistryDeleteRequest),
         VerbEntry("close", MemoryCloseRequest),
     )
 }
