@@ -55,6 +55,8 @@ RUNTIME_COMMANDS = {
     "list_runtime_skills": "runtime skill list", "get_runtime_skill": "runtime skill show",
     "edit_runtime_skill": "runtime skill edit", "set_runtime_skill_enabled": "runtime skill enable",
     "delete_runtime_skill": "runtime skill delete", "close": "runtime close",
+    "list_agent_tool_registries": "runtime tool-registry list", "get_agent_tool_registry": "runtime tool-registry show",
+    "delete_agent_tool_registry": "runtime tool-registry delete",
 }  # fmt: skip
 ROUTES = {
     "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories",

@@ -48,7 +48,8 @@ from holdfast.runtime.tools.registries import (
 
 T = TypeVar("T")
 
-_PROFILE = profile_of("profile-server-linux-memory-gateway")
+PREFIX, _ONE = "/agent-tool-registries", "/{registry_id:path}"
+_PROFILE = profile_of("server-linux-memory-gateway")
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARS)]
 _Part = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARS)]
 _Tags = Annotated[list[_Name], Field(max_length=MAX_TAGS)]
@@ -87,40 +88,34 @@ class AgentToolRegistryRequest(RequestModel):
         return AgentToolRegistry(**{**parts, "tools": [AgentTool(**tool.model_dump()) for tool in self.tools]})
 
 
-def router(auth: Authenticator) -> APIRouter:
-    routes = APIRouter(prefix="/agent-tool-registries", tags=["agent tools"], route_class=StrictRoute)
-    user = allow(AccessRule.USER)
-    changed = response_model(AgentToolRegistryMutationReport)
+class _Routes:
+    """The handlers, which reach the memory of the key's user alone."""
 
-    @routes.get("", response_model=response_model(AgentToolRegistryListReport), responses=refusals(401, 422), **user)
+    def __init__(self, auth: Authenticator) -> None:
+        self._auth = auth
+
     async def list_agent_tool_registries(
-        request: Request, app_id: InApp = "default", project_id: InApp = "default"
+        self, request: Request, app_id: InApp = "default", project_id: InApp = "default"
     ) -> Response:
         """List the snapshots of all registries, with a report of the experience with their tools."""
-        memory = _Memory(await auth.user(request), app_id, project_id)
+        memory = _Memory(await self._auth.user(request), app_id, project_id)
         wanted = AgentToolRegistryListRequest()
         report = await memory.perform(
             Action.LIST_TOOL_REGISTRIES, lambda: ListToolRegistries(memory.governance, wanted)
         )
         return JSONResponse(to_json(report))
 
-    @routes.get(
-        "/{registry_id:path}",
-        response_model=response_model(AgentToolRegistry),
-        responses=refusals(401, 404, 422),
-        **user,
-    )
     async def get_agent_tool_registry(
-        request: Request, registry_id: _RegistryId, app_id: InApp = "default", project_id: InApp = "default"
+        self, request: Request, registry_id: _RegistryId, app_id: InApp = "default", project_id: InApp = "default"
     ) -> Response:
         """Return the snapshot of one registry."""
-        memory = _Memory(await auth.user(request), app_id, project_id)
+        memory = _Memory(await self._auth.user(request), app_id, project_id)
         wanted = AgentToolRegistryDetailRequest(registry_id)
         found = await memory.perform(Action.GET_TOOL_REGISTRY, lambda: GetToolRegistry(memory.governance, wanted))
         return JSONResponse(to_json(found))
 
-    @routes.put("/{registry_id:path}", response_model=changed, responses=refusals(401, 403, 409, 422), **user)
     async def put_agent_tool_registry(
+        self,
         request: Request,
         registry_id: _RegistryId,
         body: AgentToolRegistryRequest,
@@ -128,7 +123,7 @@ def router(auth: Authenticator) -> APIRouter:
         project_id: InApp = "default",
     ) -> Response:
         """Register a snapshot of a host's tools, in place of the earlier one of its id."""
-        memory = _Memory(await auth.user(request), app_id, project_id)
+        memory = _Memory(await self._auth.user(request), app_id, project_id)
         report = await memory.perform(
             Action.UPSERT_TOOL_REGISTRY, lambda: UpsertToolRegistry(memory.governance, body.to_registry(registry_id))
         )
@@ -137,8 +132,8 @@ def router(auth: Authenticator) -> APIRouter:
             return refusal(request, 422, report.reason, detail)
         return JSONResponse(to_json(report))
 
-    @routes.delete("/{registry_id:path}", response_model=changed, responses=refusals(401, 403, 404, 422), **user)
     async def delete_agent_tool_registry(
+        self,
         request: Request,
         registry_id: _RegistryId,
         with_experience: Annotated[bool, Query(description="Delete the experience with its tools, too.")] = False,
@@ -146,7 +141,7 @@ def router(auth: Authenticator) -> APIRouter:
         project_id: InApp = "default",
     ) -> Response:
         """Delete a registry. The experience with its tools stays, and gives no hint until they are registered again."""
-        memory = _Memory(await auth.user(request), app_id, project_id)
+        memory = _Memory(await self._auth.user(request), app_id, project_id)
         wanted = AgentToolRegistryDeleteRequest(registry_id, with_experience)
         report = await memory.perform(
             Action.DELETE_TOOL_REGISTRY, lambda: DeleteToolRegistry(memory.governance, wanted)
@@ -155,6 +150,24 @@ def router(auth: Authenticator) -> APIRouter:
             raise NotFound(f"there is no tool registry {registry_id!r:.140}; GET /agent-tool-registries lists them")
         return JSONResponse(to_json(report))
 
+
+def router(auth: Authenticator) -> APIRouter:
+    routes, handlers = APIRouter(prefix=PREFIX, tags=["agent tools"], route_class=StrictRoute), _Routes(auth)
+    table: tuple[tuple[str, str, Callable[..., Any], type, tuple[int, ...]], ...] = (
+        ("GET", "", handlers.list_agent_tool_registries, AgentToolRegistryListReport, ()),
+        ("GET", _ONE, handlers.get_agent_tool_registry, AgentToolRegistry, (404,)),
+        ("PUT", _ONE, handlers.put_agent_tool_registry, AgentToolRegistryMutationReport, (409,)),
+        ("DELETE", _ONE, handlers.delete_agent_tool_registry, AgentToolRegistryMutationReport, (404,)),
+    )
+    for method, path, handler, result, errors in table:
+        routes.add_api_route(
+            path,
+            handler,
+            methods=[method],
+            response_model=response_model(result),
+            responses=refusals(401, 403, *errors, 422),
+            **allow(AccessRule.USER),
+        )
     return routes
 
 

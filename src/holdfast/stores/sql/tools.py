@@ -245,7 +245,7 @@ class SqlToolWriter(SqlToolReader):
     def _enter(self, scope: Scope) -> tuple[int, int]:
         """Lock the memory; return the numbers of its partition and scope."""
         partition = self._scope.partition_id(scope.partition)
-        self._scope.touch(partition)
+        self._scope.change(partition)
         return partition, self._scope.scope_id(partition, scope)
 
     def _put_words(self, scope_id: int, experience: ToolExperience) -> int:
