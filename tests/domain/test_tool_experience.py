@@ -116,7 +116,7 @@ def test_an_observation_counts_once_however_it_is_sent(sent: list[tuple[int, Cal
             first.setdefault(number, outcome)
     for outcome in CallOutcome:
         assert getattr(experience, outcome) == list(first.values()).count(outcome)
-    assert len(experience.recent) == min(len(first), MAX_RECENT)
+    assert len(experience.recent) == 8 * min(len(first), MAX_RECENT)
 
 
 def test_a_million_successes_replace_the_summary_twenty_times() -> None:

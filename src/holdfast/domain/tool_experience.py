@@ -190,7 +190,7 @@ class ToolExperience:
     """The folded observations of a tool and a task.
 
     `place` is the digest of the only conversation they came from, None if of several or none; `summary_place` that of
-    the conversation of the summary.
+    the conversation of the summary. `recent` are the digests of the last observation ids.
     """
 
     key: ExperienceKey
@@ -203,7 +203,7 @@ class ToolExperience:
     summary: str = ""
     place: bytes | None = None
     summary_place: bytes | None = None
-    recent: tuple[bytes, ...] = field(default=(), repr=False)
+    recent: bytes = field(default=b"", repr=False)
 
     @property
     def confidence(self) -> Confidence | None:
@@ -217,7 +217,8 @@ class ToolExperience:
         """Return the observations that do not count yet, each id once."""
         first = {id_digest(each.observation_id): each for each in reversed(observations)}
         order = dict.fromkeys(id_digest(each.observation_id) for each in observations)
-        return [first[digest] for digest in order if digest not in self.recent]
+        known = {self.recent[at : at + _ID_BYTES] for at in range(0, len(self.recent), _ID_BYTES)}
+        return [first[digest] for digest in order if digest not in known]
 
     def with_observations(
         self, new: Sequence[AgentToolObservation], at: datetime, *, noted: bool, fallback: str, place: bytes | None
@@ -226,7 +227,7 @@ class ToolExperience:
         counts = {outcome.value: getattr(self, outcome) for outcome in CallOutcome}
         for each in new:
             counts[each.outcome] += 1
-        recent = (*self.recent, *(id_digest(each.observation_id) for each in new))[-MAX_RECENT:]
+        recent = b"".join((self.recent, *(id_digest(each.observation_id) for each in new)))[-MAX_RECENT * _ID_BYTES :]
         folded = replace(
             self,
             **counts,

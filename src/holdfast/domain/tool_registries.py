@@ -109,6 +109,21 @@ class AgentToolRegistry(Presentable):
 _TAGS = ("permission_tags", "risk_tags", "tool_groups")
 
 
+class RegistrySnapshot:
+    """A stored registry of which few tools are read: a recall must not build hundreds."""
+
+    __slots__ = ("_tools", "ref")
+
+    def __init__(self, text: str) -> None:
+        parts = json.loads(text)
+        self.ref = ToolRegistryRef(parts["registry_id"], parts["fingerprint"], parts["scope"])
+        self._tools = {tool["tool_id"]: tool for tool in parts["tools"]}
+
+    def find_tool(self, tool_id: str) -> AgentTool | None:
+        found = self._tools.get(tool_id)
+        return None if found is None else AgentTool(**{**found, **_tags_of(found)})
+
+
 def _tags_of(parts: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(parts[name]) for name in _TAGS}
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from holdfast.domain.scope import Scope
 from holdfast.domain.tool_experience import ExperienceKey, ToolExperience
-from holdfast.domain.tool_registries import AgentToolRegistry
+from holdfast.domain.tool_registries import AgentToolRegistry, RegistrySnapshot
 
 
 class ExperienceCount(NamedTuple):
@@ -21,6 +21,9 @@ class ExperienceCount(NamedTuple):
 class ToolReader(Protocol):
     def registries(self, scope: Scope) -> Sequence[AgentToolRegistry]:
         """Return the registries, by id."""
+
+    def snapshots(self, scope: Scope) -> Sequence[RegistrySnapshot]:
+        """Return the registries for looking up some of their tools."""
 
     def registry(self, scope: Scope, registry_id: str) -> AgentToolRegistry | None: ...
 

@@ -11,14 +11,14 @@ from holdfast.domain.forgetting import ForgetTarget
 from holdfast.domain.scope import FILTER_PARTS, SCOPE_PARTS, Scope
 from holdfast.domain.times import from_micros, to_micros
 from holdfast.domain.tool_experience import Confidence, ExperienceKey, ToolExperience, digest_of
-from holdfast.domain.tool_registries import AgentToolRegistry
+from holdfast.domain.tool_registries import AgentToolRegistry, RegistrySnapshot
 from holdfast.ports.repositories.tools import ExperienceCount
 from holdfast.stores.sql import rows
 from holdfast.stores.sql.dialect import NewRows, insert_statement
 from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.write_scope import WriteScope
 
-_PAGE = 64
+_PAGE = 16
 _LEVELS = {None: 0, Confidence.MEDIUM: 1, Confidence.HIGH: 2}
 _COUNTS = ("succeeded", "failed", "partial", "cancelled")
 _CHANGING = ("words", *_COUNTS, "noted", "confidence", "place_key", "summary_place_key", "recent", "updated_at")
@@ -54,12 +54,8 @@ def _experience(row: Sequence[Any]) -> ToolExperience:
         summary=summary,
         place=None if place is None else bytes(place),
         summary_place=None if summary_place is None else bytes(summary_place),
-        recent=_split(bytes(recent)),
+        recent=bytes(recent),
     )
-
-
-def _split(ids: bytes, size: int = 8) -> tuple[bytes, ...]:
-    return tuple(ids[at : at + size] for at in range(0, len(ids), size))
 
 
 class SqlToolReader(SqlRepository):
@@ -68,6 +64,9 @@ class SqlToolReader(SqlRepository):
     def registries(self, scope: Scope) -> Sequence[AgentToolRegistry]:
         found = (AgentToolRegistry.from_json(text) for _, text in self._registry_texts(scope))
         return sorted(found, key=lambda each: each.registry_id)
+
+    def snapshots(self, scope: Scope) -> Sequence[RegistrySnapshot]:
+        return [RegistrySnapshot(text) for _, text in self._registry_texts(scope)]
 
     def registry(self, scope: Scope, registry_id: str) -> AgentToolRegistry | None:
         found = self._registry_texts(scope, digest_of(registry_id))
@@ -188,7 +187,7 @@ class SqlToolWriter(SqlToolReader):
         key, version = experience.key.digest, experience.key.version_digest
         values = (
             *(getattr(experience, name) for name in _COUNTS), int(experience.noted), _LEVELS[experience.confidence],
-            experience.place, experience.summary_place, b"".join(experience.recent), to_micros(experience.updated_at),
+            experience.place, experience.summary_place, experience.recent, to_micros(experience.updated_at),
         )  # fmt: skip
         names = (scope_id, key, partition, version, digest_of(experience.key.registry_id), 0)
         self._db.execute(_PUT, (*names, self._put_words(scope_id, experience), *values))

@@ -38,7 +38,7 @@ def _registry(scribe: Scribe, name: str = "host", **more: object) -> AgentToolRe
 
 def _experience(scribe: Scribe, tool: str = "deploy", task: str = "ship", **more: object) -> ToolExperience:
     key = ExperienceKey("host", tool, "schema-1", task)
-    made = ToolExperience(key, scribe.clock.step(), succeeded=2, failed=1, recent=(id_digest("one"),), place=_HERE)
+    made = ToolExperience(key, scribe.clock.step(), succeeded=2, failed=1, recent=id_digest("one"), place=_HERE)
     return replace(made, **{"summary": "the port was wrong", "summary_place": _HERE, **more})  # type: ignore[arg-type]
 
 
@@ -78,7 +78,7 @@ class ToolContract:
         scribe = Scribe()
         first = _experience(scribe)
         changes = (
-            replace(first, succeeded=9, noted=True, summary="now the host", place=None, recent=()),
+            replace(first, succeeded=9, noted=True, summary="now the host", place=None, recent=b""),
             replace(first, partial=3, cancelled=4, summary="", summary_place=None, updated_at=scribe.clock.step()),
             first,
         )
