@@ -37,8 +37,8 @@ from holdfast.testing import FixedClock
 from holdfast.testing.store_suite.scribe import EVERYTHING
 
 HISTORIES = int(os.environ.get("HOLDFAST_TOOL_HISTORIES", "100"))
-STEPS = 16
-REGISTRIES, TOOLS, SCHEMAS, TASKS = ("host", "zoo"), ("read", "run", "ship"), ("s1", "s2"), ("fix", "build")
+STEPS = 20
+REGISTRIES, TOOLS, SCHEMAS, TASKS = ("host", "host", "host", "zoo"), ("read", "ship"), ("s1", "s2"), ("fix", "build")
 CHATS = ("home", "work")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 Key = tuple[str, str, str, str]
@@ -88,18 +88,18 @@ class History(ToolOperations, WritingOperations, RetrievalOperations):
 
     async def step(self) -> None:
         self.clock.step(timedelta(minutes=self.chance.randrange(1, 600)))
-        acts = [self.register, self.register, *[self.report] * 10, self.delete, self.forget_chat]
+        acts = [self.register, self.register, *[self.report] * 16, self.delete, self.forget_chat]
         await self.chance.choice(acts)()
 
     async def register(self) -> None:
         chance = self.chance
         name = chance.choice(REGISTRIES)
         tools = tuple(
-            AgentTool(tool, chance.choice((*SCHEMAS[:1] * 3, *SCHEMAS)), disabled=chance.random() < 0.15)
+            AgentTool(tool, chance.choice((*SCHEMAS[:1] * 8, *SCHEMAS)), disabled=chance.random() < 0.1)
             for tool in TOOLS
-            if chance.random() < 0.9
+            if chance.random() < 0.95
         )
-        made = AgentToolRegistry(name, tools, scope=chance.choice(("global", "global", "project")))
+        made = AgentToolRegistry(name, tools, scope=chance.choice((*["global"] * 5, "project")))
         claimed = chance.choice((None, None, registry_fingerprint(made), "wrong"))
         report = await self.upsert_agent_tool_registry(replace(made, fingerprint=claimed))
         assert report.accepted is (claimed != "wrong")
@@ -138,9 +138,9 @@ class History(ToolOperations, WritingOperations, RetrievalOperations):
         registry = chance.choice(REGISTRIES)
         ref = self.ref_of(registry)
         note = "An operator looked at it." if chance.random() < 0.1 else None
-        outcome = chance.choice(("neutral", "succeeded", "succeeded", "mismatch"))
-        observations = [self.observe(registry) for _ in range(chance.choice((1, 1, 2, 4)))]
-        bad = chance.random() < 0.1
+        outcome = chance.choice(("neutral", *["succeeded"] * 6, "mismatch"))
+        observations = [self.observe(registry) for _ in range(chance.choice((1, 2, 4)))]
+        bad = chance.random() < 0.05
         if bad:
             observations[0] = replace(observations[0], summary=f"password: {self.new_word()}")
         feedback = AgentToolUsageFeedback(ref, observations, reuse_outcome=outcome, operator_note=note)
@@ -159,9 +159,9 @@ class History(ToolOperations, WritingOperations, RetrievalOperations):
 
     def ref_of(self, registry: str) -> ToolRegistryRef:
         known = self.registries.get(registry)
-        if known is None or self.chance.random() < 0.1:
+        if known is None or self.chance.random() < 0.05:
             return ToolRegistryRef(registry, "stale")
-        return replace(known.ref, scope=self.chance.choice((*[known.ref.scope] * 9, "owner")))
+        return replace(known.ref, scope=self.chance.choice((*[known.ref.scope] * 19, "owner")))
 
     def observe(self, registry: str) -> AgentToolObservation:
         chance = self.chance
@@ -169,14 +169,14 @@ class History(ToolOperations, WritingOperations, RetrievalOperations):
         self.sent += chance.random() < 0.8
         return AgentToolObservation(
             f"call-{self.sent}",
-            chance.choice((*[registry] * 19, "zoo")),
+            chance.choice((*[registry] * 29, "zoo")),
             chance.choice(TOOLS),
-            chance.choice((*SCHEMAS[:1] * 9, *SCHEMAS)),
+            chance.choice((*SCHEMAS[:1] * 29, *SCHEMAS)),
             chance.choice(TASKS),
             chance.choice(("succeeded", "succeeded", "succeeded", *CallOutcome)),
             summary=chance.choice(("", f"It made the {self.new_word()}.")),
             external_content=chance.random() < 0.1,
-            private_content_used=chance.random() < 0.1,
+            private_content_used=chance.random() < 0.05,
         )
 
     # --- the model ---
@@ -238,7 +238,7 @@ class History(ToolOperations, WritingOperations, RetrievalOperations):
 
     async def compare(self) -> None:
         stale = ToolRegistryRef("host", "stale")
-        choices: list[tuple[ToolRegistryRef, ...]] = [(), (stale,)]
+        choices: list[tuple[ToolRegistryRef, ...]] = [(), (), (), (stale,)]
         choices += [(registry.ref, stale) for registry in self.registries.values()]
         refs = self.chance.choice(choices)
         recalled = await self.recall(MemoryRecallRequest("What now?", tool_registry_refs=refs))
@@ -286,7 +286,7 @@ def test_hints_are_those_of_a_plain_model_and_what_is_gone_leaves_no_byte(locati
                 there = history.summaries()
                 kept += [each for each in history.canaries if each in there]
                 gone += [each for each in history.canaries if each not in there]
-            assert shown > HISTORIES // 4
+            assert shown > HISTORIES // 2
             stored = await texts_of(host.engine)
             assert [each for each in kept if each not in stored] == []
             assert [each for each in gone if each in stored] == []
