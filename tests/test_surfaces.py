@@ -56,7 +56,8 @@ RUNTIME_COMMANDS = {
     "edit_runtime_skill": "runtime skill edit", "set_runtime_skill_enabled": "runtime skill enable",
     "delete_runtime_skill": "runtime skill delete", "list_proposals": "evolution list",
     "get_proposal": "evolution show", "approve_proposal": "evolution approve", "reject_proposal": "evolution reject",
-    "close": "runtime close",
+    "list_agent_tool_registries": "runtime tool-registry list", "get_agent_tool_registry": "runtime tool-registry show",
+    "delete_agent_tool_registry": "runtime tool-registry delete", "close": "runtime close",
 }  # fmt: skip
 ROUTES = {
     "search": "post /memories/search", "recall": "post /memories/recall", "list": "get /memories",

@@ -21,17 +21,18 @@ from holdfast.runtime.gate import Core, Read
 from holdfast.settings import Settings
 
 READS = set(
-    "browse capabilities close explain export export_transcript get get_proposal get_resource get_runtime_skill history"
-    " inspect jobs list list_proposals list_resources list_runtime_skills profile project query recall replay"
+    "browse capabilities close explain export export_transcript get get_agent_tool_registry get_proposal get_resource"
+    " get_runtime_skill history inspect jobs list list_agent_tool_registries list_proposals list_resources"
+    " list_runtime_skills profile project query recall replay"
     " replay_transcript resolve_binding search stats validate_proposal".split()
 )
 WRITES = set(
     "add add_resource capture commit_transcript deliver_hook finalize_turn_and_maintain flush maintain propose"
-    " record_upsert remember write".split()
+    " record_upsert remember upsert_agent_tool_registry write".split()
 )
 TAKES_AWAY = set(
-    "correct delete_resource delete_runtime_skill edit_runtime_skill forget forget_preview import"
-    " request_transcript_lifecycle revert set_runtime_skill_enabled".split()
+    "correct delete_agent_tool_registry delete_resource delete_runtime_skill edit_runtime_skill forget forget_preview"
+    " import request_transcript_lifecycle revert set_runtime_skill_enabled".split()
 )
 AUDITS = set(
     "events jobs list_users read_bindings read_costs read_deliveries read_operations resolve_binding stats".split()

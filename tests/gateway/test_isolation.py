@@ -89,6 +89,15 @@ def settled(gateway: Gateway, user: str, app: str) -> Home:
     preview = visitor.http.post("/memories/forget", json={**visitor.signed, "session_id": "chat:one"})
     home.ids["token"] = preview.json()["token"]
     page = visitor.http.get("/memories", params={"limit": 1, "app_id": app}, headers=visitor.headers)
+    home.ids["registry"] = f"tools-of-{home.canary}"
+    tools = [{"tool_id": f"say-{home.canary}", "schema_fingerprint": "s1"}]
+    registered = visitor.http.put(
+        f"/agent-tool-registries/{home.ids['registry']}",
+        params={"app_id": app},
+        json={"registry_id": home.ids["registry"], "tools": tools},
+        headers=visitor.headers,
+    )
+    assert registered.json()["changed"]
     home.ids["cursor"] = page.json()["next_cursor"]
     return home
 
@@ -133,6 +142,23 @@ def _changed(method: str, path: str, body: dict[str, Any] | None = None) -> Prob
         ]
         assert {answer.status_code for answer in answers} == {404}
         return answers
+
+    return probe
+
+
+def _registry(method: str, *, named: bool = True) -> Probe:
+    """Call the route of another's registry, or of all. An error repeats the name that was asked for."""
+
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        me = mine.visitor
+        name = theirs.ids["registry"] if named else ""
+        path = f"/agent-tool-registries/{name}".rstrip("/")
+        sent = {"json": {"registry_id": "mine", "tools": []}} if method == "PUT" else {}
+        answer = me.http.request(method, path, params={"app_id": me.app_id}, headers=me.headers, **sent)
+        assert answer.status_code == ((422 if method == "PUT" else 404) if named else 200)
+        if not named:
+            assert mine.canary in answer.text
+        return [] if named else [answer]
 
     return probe
 
@@ -438,6 +464,10 @@ PROBES: dict[tuple[str, str], Probe] = {
     ("GET", "/resources"): _listed("/resources"),
     ("GET", "/resources/{resource_id}"): _get("/resources/{resource_id}"),
     ("DELETE", "/resources/{resource_id}"): _changed("DELETE", "/resources/{resource_id}"),
+    ("GET", "/agent-tool-registries"): _registry("GET", named=False),
+    ("GET", "/agent-tool-registries/{registry_id:path}"): _registry("GET"),
+    ("PUT", "/agent-tool-registries/{registry_id:path}"): _registry("PUT"),
+    ("DELETE", "/agent-tool-registries/{registry_id:path}"): _registry("DELETE"),
     ("GET", "/verbs"): lambda mine, theirs, scope: [mine.visitor.http.get("/verbs", headers=mine.visitor.headers)],
     **{
         ("POST", f"/api/{version}/memory/{name}"): _everos(f"/api/{version}/memory/{name}", *bodies)

@@ -29,6 +29,11 @@ from holdfast.errors import (
     StoreClosed,
 )
 from holdfast.sdk import (
+    AgentTool,
+    AgentToolRegistry,
+    AgentToolRegistryDeleteRequest,
+    AgentToolRegistryDetailRequest,
+    AgentToolRegistryListRequest,
     AsyncMemoryRuntime,
     CanonicalTurnDelta,
     MemoryCloseRequest,
@@ -68,6 +73,7 @@ from holdfast.testing.full_repr import full_repr
 from probes import audit_trail
 
 SKILL = "runtime_skill__fly"
+TOOLS = AgentToolRegistry("host-tools", (AgentTool("book", "schema-1"),))
 CHAT = MemoryScope("web", conversation_id="trip")
 
 
@@ -104,6 +110,7 @@ class Known:
         runtime.write(MemoryWriteRequest.procedural(flying, packing))
         for proposal_id in ("p-1", "p-2"):
             runtime.propose(proposal(proposal_id))
+        runtime.upsert_agent_tool_registry(TOOLS)
         self.space = runtime.export_space().content
         self.snapshot = runtime.export(MemoryExportRequest(scope=CHAT)).snapshot
 
@@ -170,6 +177,14 @@ OPERATIONS: dict[Action, Callable[[Known], Any]] = {
     Action.GET_PROPOSAL: lambda it: it.runtime.get_proposal(ProposalDetailRequest("p-1")),
     Action.APPROVE_PROPOSAL: lambda it: it.runtime.approve_proposal(ProposalApproveRequest("p-1")),
     Action.REJECT_PROPOSAL: lambda it: it.runtime.reject_proposal(ProposalRejectRequest("p-2")),
+    Action.UPSERT_TOOL_REGISTRY: lambda it: it.runtime.upsert_agent_tool_registry(replace(TOOLS, namespace="other")),
+    Action.LIST_TOOL_REGISTRIES: lambda it: it.runtime.list_agent_tool_registries(AgentToolRegistryListRequest()),
+    Action.GET_TOOL_REGISTRY: lambda it: it.runtime.get_agent_tool_registry(
+        AgentToolRegistryDetailRequest(TOOLS.registry_id)
+    ),
+    Action.DELETE_TOOL_REGISTRY: lambda it: it.runtime.delete_agent_tool_registry(
+        AgentToolRegistryDeleteRequest(TOOLS.registry_id)
+    ),
     Action.CLOSE: lambda it: it.runtime.close(MemoryCloseRequest("done")),
 }
 

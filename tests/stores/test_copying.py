@@ -25,6 +25,8 @@ from holdfast.domain.memory import Plane, Status
 from holdfast.domain.runtime_skills import SkillState
 from holdfast.domain.scope import Scope
 from holdfast.domain.stored_proposals import ProposalStatus, StoredProposal
+from holdfast.domain.tool_experience import ExperienceKey, ToolExperience
+from holdfast.domain.tool_registries import AgentTool, AgentToolRegistry
 from holdfast.domain.transcript_turns import (
     ActorAttribution,
     Authority,
@@ -100,6 +102,12 @@ async def govern(location: str) -> None:
         first = scribe.revision(thread, "It snows.", vectors=())
         second = replace(scribe.revision(thread, "It does not snow.", vectors=()), contradicts=(first.id,))
         skill = scribe.revision(thread, "Sweep the snow.", plane=Plane.PROCEDURAL, vectors=())
+        registry = AgentToolRegistry(
+            "host", (AgentTool("sweep", "schema-1"),), "default", registered_at=scribe.clock.now()
+        )
+        experience = ToolExperience(
+            ExperienceKey("host", "sweep", "schema-1", "snow"), scribe.clock.now(), succeeded=3, summary="Swept."
+        )
         state = SkillState("runtime_skill__sweep", use_count=2, last_outcome_note="The broom was short.")
 
         def note(transaction: Transaction) -> None:
@@ -110,6 +118,8 @@ async def govern(location: str) -> None:
             )
             transaction.proposals.add(proposal, [skill.id])
             transaction.skills.put(skill.id, thread.partition, state, Status.ACCEPTED)
+            transaction.tools.put_registry(thread, registry)
+            transaction.tools.put_experience(thread, experience)
             transaction.transcripts.set_state(thread, [2], TranscriptState.RAW_DELETED, scribe.clock.step())
             transaction.aliases.put(thread, "chat", scribe.clock.step())
             transaction.events.append(event)

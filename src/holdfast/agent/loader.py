@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.agent.config import AgentConfig, read_config
 from holdfast.agent.curated import MemoryService, memory_tool
@@ -28,6 +28,9 @@ from holdfast.app import open_sessions
 from holdfast.errors import ConfigurationError, InvalidInput
 from holdfast.loops import run_in_thread
 from holdfast.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from holdfast.agent.tool_reports import ToolReports
 
 _logger = logging.getLogger("holdfast.agent")
 
@@ -45,6 +48,7 @@ class EngineLoadResult:
     tools: ToolBox
     skills: Skills
     warnings: tuple[str, ...] = ()
+    tool_reports: ToolReports | None = None
     _opened: AsyncExitStack = field(default_factory=AsyncExitStack, repr=False, compare=False)
 
     async def close(self) -> None:
@@ -64,7 +68,7 @@ class EngineLoader:
     """Loads the agent that works in a folder.
 
     `config` replaces the config file. `model` replaces the configured model, and its owner closes it. `tools` are
-    functions that the model may call, besides the agent's own.
+    functions that the model may call, besides the agent's own. `tool_reports` tells a runtime how their calls went.
     """
 
     def __init__(
@@ -75,12 +79,14 @@ class EngineLoader:
         config: AgentConfig | None = None,
         model: ChatModel | None = None,
         tools: Iterable[Callable[..., Any] | Tool] = (),
+        tool_reports: ToolReports | None = None,
     ) -> None:
         self._workspace = workspace
         self._settings = settings
         self._config = config
         self._model = model
         self._tools = tuple(tools)
+        self._tool_reports = tool_reports
 
     async def load(self) -> EngineLoadResult:
         settings = self._settings or read_settings()
@@ -108,6 +114,7 @@ class EngineLoader:
                 tools=self._toolbox(memory.curated, sessions, skills),
                 skills=skills,
                 warnings=(*config.warnings, *map(str, skills.problems)),
+                tool_reports=self._tool_reports,
                 _opened=opened.pop_all(),
             )
         for warning in loaded.warnings:

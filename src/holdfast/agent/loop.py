@@ -156,6 +156,7 @@ class _Run:
                 turn.answer(self._text)
                 yield AnswerCompleted(self._text)
             await self._write()
+            await self._report_tools()
         except ModelError as error:
             self._text, self._status, self._error = "", RunStatus.FAILED, RunError(error.code, str(error))
             await self._write(_failure(error))
@@ -220,6 +221,12 @@ class _Run:
             self._said.append(ModelMessage(Role.TOOL, outcome.content, tool_call_id=call.id))
             self._unwritten.append(_traced_result(call, outcome))
             yield ToolEnded(call, outcome.ok, outcome.content)
+
+    async def _report_tools(self) -> None:
+        reports = self._loaded.tool_reports
+        if reports is not None and self._used:
+            active = [skill.name for skill in self._activated]
+            await reports.send(self._run_id, self._tools.specs, self._used, active)
 
     def _activate(self, name: str) -> str:
         """Activate a skill for the rest of the run; the next call has it before the history."""

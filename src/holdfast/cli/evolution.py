@@ -14,7 +14,7 @@ from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.options import Yes, group
 from holdfast.cli.render import show_table
-from holdfast.cli.runtime import RuntimeOptions, perform_operation, plan_of
+from holdfast.cli.runtime_calls import RuntimeOptions, perform_operation, plan_of
 from holdfast.cli.terminal_safety import on_one_line
 from holdfast.cli.verb_commands import OperationCall, operation_command
 from holdfast.domain.presentable import Presentable

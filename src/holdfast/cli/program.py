@@ -58,7 +58,7 @@ _SECTIONS: Mapping[str, Sequence[tuple[str, str, str]]] = {
         (
             "runtime",
             "runtime:app",
-            "Use a memory as a host's runtime does: recall, project, inspect, move, and manage skills.",
+            "Use a memory as a host's runtime does: recall, project, inspect, move, and manage skills and tools.",
         ),
         (
             "evolution",

@@ -208,6 +208,8 @@ def show_preview(screen: Console, preview: ForgetPreview, some: Sequence[Record]
     touched = [format_count(preview.messages, "message"), format_count(preview.memories, "memory", "memories")]
     if preview.resources:
         touched.append(format_count(preview.resources, "resource"))
+    if preview.tool_entries:
+        touched.append(f"{preview.tool_entries:,} of tools and their use")
     if preview.deliveries:
         touched.append(f"the payloads of {format_count(preview.deliveries, 'delivery', 'deliveries')}")
     screen.print(Text(f"This forgets {' and '.join(touched)}{':' if some else '.'}", style="bold"))

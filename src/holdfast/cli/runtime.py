@@ -6,11 +6,8 @@ options. They neither write nor check the manifest of the store.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from inspect import Parameter
 from pathlib import Path
@@ -18,17 +15,22 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.cli import runtime_tools
 from holdfast.cli.exits import ExitCode, UsageError, require_terminal
 from holdfast.cli.formatting import format_count, format_time
 from holdfast.cli.options import OnlyText, Yes, group, option
 from holdfast.cli.platform import print_capabilities
 from holdfast.cli.render import show_table
-from holdfast.cli.store_access import require_local_store
+from holdfast.cli.runtime_calls import (
+    RuntimeOptions,
+    admission_code,
+    build_request,
+    perform_operation,
+    run_operation,
+)
 from holdfast.cli.terminal_safety import on_one_line
-from holdfast.cli.transcript import ConversationOptions
 from holdfast.cli.verb_commands import CliOption, OperationCall, operation_command
 from holdfast.domain.capabilities import MemoryCapabilityCatalog
-from holdfast.domain.identity import MemoryIdentity, MemoryScope
 from holdfast.domain.runtime_api.exchange import (
     MemoryExportReport,
     MemoryImportReport,
@@ -53,98 +55,17 @@ from holdfast.domain.runtime_api.writing import (
 from holdfast.errors import InvalidInput
 from holdfast.inputs import moment_from
 from holdfast.private_files import open_beside
-from holdfast.sdk.builder import Plan
-from holdfast.sdk.runtime import AsyncMemoryRuntime, visit_store
-from holdfast.sdk.verbs import VERBS
-from holdfast.settings import read_settings
 
-DEFAULT_SUBJECT, DEFAULT_AGENT, DEFAULT_CHAT = "owner-default", "agent-main", "chat-1"
-
-app = group("Use a memory as a host's runtime does: recall, project, inspect, move, and manage skills.")
+app = group("Use a memory as a host's runtime does: recall, project, inspect, move, and manage skills and tools.")
 skills = group("List, show, edit, enable, disable and delete runtime skills.")
 app.add_typer(skills, name="skill")
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeOptions(ConversationOptions):
-    """The owner of the memory, the conversation and the profile, with the defaults of a runtime."""
-
-    chat: Annotated[
-        OnlyText, option("--chat", "NAME", f"A chat that is an alias of the conversation.  [default: {DEFAULT_CHAT}]")
-    ] = None
-    subject: Annotated[
-        OnlyText,
-        option("--subject", "NAME", f"The subject it is about.  [default: {DEFAULT_SUBJECT} without --agent]"),
-    ] = None
-    agent: Annotated[
-        OnlyText, option("--agent", "NAME", f"The agent it belongs to.  [default: {DEFAULT_AGENT} without --subject]")
-    ] = None
-
-    @property
-    def named_scope(self) -> MemoryScope | None:
-        """The conversation, if one was named."""
-        if self.conversation is None and self.chat is None:
-            return None
-        return MemoryScope(self._channel, self.chat, self.conversation)
-
-    @property
-    def scope(self) -> MemoryScope:
-        return self.named_scope or MemoryScope(self._channel, read_settings().runtime_chat)
-
-    @property
-    def _channel(self) -> str:
-        return self.channel or read_settings().runtime_channel
-
-    @property
-    def identity(self) -> MemoryIdentity:
-        """The owner that the options name, else that of the settings. A subject alone has no agent, and vice versa."""
-        settings = read_settings()
-        named = ((self.subject, self.agent), (settings.runtime_subject, settings.runtime_agent))
-        subject, agent = next((each for each in named if any(each)), (DEFAULT_SUBJECT, DEFAULT_AGENT))
-        return MemoryIdentity(self.space or settings.space, subject, agent, self.app, self.project)
+app.add_typer(runtime_tools.app, name="tool-registry")
 
 
 _QUERY = CliOption("QUERY", words=True)
 _MAYBE_QUERY = CliOption("QUERY", words=True, optional=True)
 _OUTPUT = option("--output", "FILE", "The file to write; without it, the snapshot is printed.")
 _INPUT = option("--input", "FILE", "The file to read, or - for standard input.")
-
-
-def plan_of(call: OperationCall, *, create: bool = False) -> Plan:
-    """Return the options of the runtime that a command uses. Its store must exist unless it may `create` it."""
-    return Plan(
-        profile=call.whose.profile,
-        location=require_local_store(call.chosen, create=create),
-        identity=call.whose.identity,
-        embedder=call.chosen.embedder,
-        settings=read_settings(),
-    )
-
-
-def _run(
-    call: OperationCall, operation: Callable[[AsyncMemoryRuntime], Awaitable[Any]], *, create: bool = False
-) -> Any:
-    """Run one operation on the store."""
-    plan = plan_of(call, create=create)
-
-    async def run() -> Any:
-        async with visit_store(plan) as runtime:
-            return await operation(runtime)
-
-    return asyncio.run(run())
-
-
-def _request(verb: str, call: OperationCall, **more: Any) -> Any:
-    """Build the request of an operation from the arguments of the call; most name a conversation."""
-    request = VERBS[verb].request
-    if "scope" in request.__slots__:
-        more.setdefault("scope", call.whose.scope)
-    return request(**call.arguments, **more)
-
-
-def perform_operation(verb: str, **more: Any) -> Callable[[OperationCall], Any]:
-    """Return what performs an operation of the table."""
-    return lambda call: _run(call, lambda runtime: getattr(runtime, verb)(_request(verb, call, **more)))
 
 
 _command = partial(operation_command, app, whose=RuntimeOptions)
@@ -154,7 +75,7 @@ _skill_command = partial(operation_command, skills, whose=RuntimeOptions)
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-@_command("capabilities", None, perform=lambda call: _run(call, lambda runtime: runtime.capabilities()))
+@_command("capabilities", None, perform=lambda call: run_operation(call, lambda runtime: runtime.capabilities()))
 def _capabilities(shown: MemoryCapabilityCatalog, call: OperationCall) -> None:
     """Show what a runtime with this profile and these settings can do, and why the rest is unavailable."""
     print_capabilities(shown)
@@ -168,6 +89,8 @@ def _recall(report: MemoryRecallReport, call: OperationCall) -> None:
         print(f"{hit.score:.2f}  {on_one_line(label)}  {on_one_line(hit.text)}")
     for skill in report.agent_skill_hits:
         print(f"      skill of the host  {on_one_line(skill.name)}")
+    for hint in report.agent_tool_hints:
+        print(f"      tool of the host  {on_one_line(hint.tool_id)}  {on_one_line(hint.reason)}")
     _say_why_nothing(report.reason)
 
 
@@ -202,8 +125,8 @@ def _inspect(report: MemoryInspectionReport, call: OperationCall) -> None:
 
 def _replay_ledger(call: OperationCall) -> MemoryReplayReport:
     where = call.whose.scope
-    request = _request("replay", call, chat_id=where.conversation_id or where.chat_id, channel=where.channel)
-    report: MemoryReplayReport = _run(call, lambda runtime: runtime.replay(request))
+    request = build_request("replay", call, chat_id=where.conversation_id or where.chat_id, channel=where.channel)
+    report: MemoryReplayReport = run_operation(call, lambda runtime: runtime.replay(request))
     return report
 
 
@@ -235,10 +158,6 @@ def _counts(counts: Any) -> str:
 # --- moving -----------------------------------------------------------------------------------------------------------
 
 
-def _admission_code(report: Any) -> ExitCode:
-    return ExitCode.OK if report.accepted else ExitCode.PROBLEM
-
-
 def _export_to_file(call: OperationCall) -> MemoryExportReport:
     if call.values["output"] is not None:
         _check_replaceable(Path(call.values["output"]))
@@ -253,7 +172,7 @@ def _export_to_file(call: OperationCall) -> MemoryExportReport:
     "export",
     perform=_export_to_file,
     extra={"output": (Annotated[OnlyText, _OUTPUT], None)},
-    exit_code=_admission_code,
+    exit_code=admission_code,
 )
 def _export(report: MemoryExportReport, call: OperationCall) -> None:
     """Export a continuity snapshot: the memories of the owner, and the last turns of the conversation.
@@ -300,8 +219,8 @@ def _write_private(target: Path, text: str) -> None:
 
 def _import_file(call: OperationCall) -> MemoryImportReport:
     snapshot = _read(call.values["input"])  # before a store is created
-    request = _request("import_", call, snapshot=snapshot, scope=call.whose.named_scope)
-    report: MemoryImportReport = _run(call, lambda runtime: runtime.import_(request), create=True)
+    request = build_request("import_", call, snapshot=snapshot, scope=call.whose.named_scope)
+    report: MemoryImportReport = run_operation(call, lambda runtime: runtime.import_(request), create=True)
     return report
 
 
@@ -310,7 +229,7 @@ def _import_file(call: OperationCall) -> MemoryImportReport:
     "import_",
     perform=_import_file,
     extra={"input": (Annotated[str, _INPUT], Parameter.empty)},
-    exit_code=_admission_code,
+    exit_code=admission_code,
 )
 def _import(report: MemoryImportReport, call: OperationCall) -> None:
     """Import a continuity snapshot that `holdfast runtime export` made, all or nothing; importing again is safe.
@@ -340,8 +259,8 @@ def _read(name: str) -> bytes:
 
 
 def _write_skill(call: OperationCall) -> MemoryWriteReport:
-    request = MemoryWriteRequest.procedural(_request("write_procedural", call))
-    report: MemoryWriteReport = _run(call, lambda runtime: runtime.write(request), create=True)
+    request = MemoryWriteRequest.procedural(build_request("write_procedural", call))
+    report: MemoryWriteReport = run_operation(call, lambda runtime: runtime.write(request), create=True)
     return report
 
 
@@ -350,7 +269,7 @@ def _write_skill(call: OperationCall) -> MemoryWriteReport:
     "write_procedural",
     perform=_write_skill,
     options={"content": CliOption("CONTENT", words=True), "observed_at": CliOption(parse=moment_from)},
-    exit_code=_admission_code,
+    exit_code=admission_code,
 )
 def _write_procedural(report: MemoryWriteReport, call: OperationCall) -> None:
     """Write CONTENT, what to do step by step, as a runtime skill. A weak one, or a log, is rejected with the reason."""
@@ -395,7 +314,7 @@ def _show(report: RuntimeSkillDetailReport, call: OperationCall) -> None:
 
 
 def _mutation_code(report: RuntimeSkillMutationReport) -> ExitCode:
-    return ExitCode.NOT_FOUND if report.reason == NO_SUCH_SKILL else _admission_code(report)
+    return ExitCode.NOT_FOUND if report.reason == NO_SUCH_SKILL else admission_code(report)
 
 
 def _present_mutation(report: RuntimeSkillMutationReport, done: str) -> None:

@@ -908,6 +908,12 @@ RUNTIME: Mapping[str, tuple[Arg, ...]] = {
         Arg("proposal_id", noun="ID", required=True, positional=True),
         Arg("reason", help="The reason of the decision.", noun="REASON"),
     ),
+    "list_agent_tool_registries": (),
+    "get_agent_tool_registry": (Arg("registry_id", noun="ID", required=True, positional=True),),
+    "delete_agent_tool_registry": (
+        Arg("registry_id", noun="ID", required=True, positional=True),
+        Arg("with_experience", help="Delete the experience with its tools, too.", noun="EXPERIENCE", kind="flag"),
+    ),
     "close": (
         Arg(
             "reason",

@@ -159,6 +159,10 @@ class Action(StrEnum):
     GET_PROPOSAL = "get_proposal", _RUNTIME | _READ
     APPROVE_PROPOSAL = "approve_proposal", _RUNTIME
     REJECT_PROPOSAL = "reject_proposal", _RUNTIME
+    UPSERT_TOOL_REGISTRY = "upsert_agent_tool_registry", _RUNTIME
+    LIST_TOOL_REGISTRIES = "list_agent_tool_registries", _RUNTIME | _READ
+    GET_TOOL_REGISTRY = "get_agent_tool_registry", _RUNTIME | _READ
+    DELETE_TOOL_REGISTRY = "delete_agent_tool_registry", _RUNTIME
     CAPTURE = "capture", _CONTROL
     RECORD_UPSERT = "record_upsert", _CONTROL
     QUERY = "query", _CONTROL | _READ
@@ -190,10 +194,13 @@ _ADDRESSED = frozenset({Action.ADD, Action.FLUSH, Action.FORGET_PREVIEW, Action.
 # These cover only the memory that the scope names, even if it names no owner.
 _OF_SKILLS = frozenset({Action.LIST_SKILLS, Action.GET_SKILL})
 _CHANGES_SKILLS = frozenset({Action.EDIT_SKILL, Action.SET_SKILL_ENABLED, Action.DELETE_SKILL})
+OF_TOOLS = frozenset(
+    {Action.UPSERT_TOOL_REGISTRY, Action.LIST_TOOL_REGISTRIES} | {Action.GET_TOOL_REGISTRY, Action.DELETE_TOOL_REGISTRY}
+)
 # Proposals are made by anyone who may write, and decided by operators.
 _DECIDES = frozenset({Action.APPROVE_PROPOSAL, Action.REJECT_PROPOSAL})
 _OF_PROPOSALS = _DECIDES | {Action.PROPOSE, Action.VALIDATE_PROPOSAL, Action.LIST_PROPOSALS, Action.GET_PROPOSAL}
-_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT}) | _OF_SKILLS | _CHANGES_SKILLS | _OF_PROPOSALS
+_OF_ONE_MEMORY = frozenset({Action.PROJECT, Action.INSPECT}) | _OF_SKILLS | _CHANGES_SKILLS | OF_TOOLS | _OF_PROPOSALS
 _USERS = frozenset({Action.CREATE_USER, Action.REVOKE_USER, Action.LIST_USERS})
 # Maintenance of the store or of a whole space.
 _UPKEEP = frozenset(
@@ -211,7 +218,7 @@ _ALLOWED: dict[ActorKind, frozenset[Action]] = {
 # Actions that remove or change memory.
 _TAKES_AWAY = frozenset(
     {Action.CORRECT, Action.REVERT, Action.FORGET_PREVIEW, Action.FORGET, Action.DELETE_RESOURCE}
-    | {Action.TRANSCRIPT_LIFECYCLE, Action.IMPORT}
+    | {Action.TRANSCRIPT_LIFECYCLE, Action.IMPORT, Action.DELETE_TOOL_REGISTRY}
     | _CHANGES_SKILLS
 )
 _AUDITS = frozenset(
@@ -350,6 +357,12 @@ def check_skill_approval(actor: Actor) -> None:
     """Raise `AccessDenied` unless this actor may enable a skill that was learned from external content."""
     if actor.kind is not ActorKind.OPERATOR:
         raise AccessDenied(f"{actor.kind} {actor.id!r} may not enable a skill that needs an approval; ask an operator")
+
+
+def check_tool_note(actor: Actor) -> None:
+    """Raise `AccessDenied` unless this actor's note raises the confidence in a tool."""
+    if actor.kind is not ActorKind.OPERATOR:
+        raise AccessDenied(f"{actor.kind} {actor.id!r} may not give an operator_note; leave it out, or ask an operator")
 
 
 _OWNED_BY = {ActorKind.USER: PartitionKind.SUBJECT, ActorKind.AGENT: PartitionKind.AGENT}

@@ -109,6 +109,7 @@ _BUILT = {
     "recover": "holdfast.runtime.transcripts.recover:Recover",
     "close": "holdfast.runtime.transcripts.recover:Close",
     "agent_skill_directories": "holdfast.skill_folders.mounts:SkillMounts",
+    "agent_tool_registries": "holdfast.runtime.tools.registries:UpsertToolRegistry",
 }
 
 

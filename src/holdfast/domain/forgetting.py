@@ -53,7 +53,7 @@ class ForgetPlan:
     `derived_ids` are memories anywhere in the space whose current revision derives only from forgotten messages;
     `baseless` are the store's numbers of such older revisions, of memories that stay. `delivery_ids` are hook
     deliveries that carry, or carried, something about the target. `proposals` are the store's numbers of
-    those that rest on it.
+    those that rest on it. `tool_entries` are the store's names of registries of tools and of experience with them.
     """
 
     fingerprint: str
@@ -67,6 +67,7 @@ class ForgetPlan:
     resource_ids: tuple[str, ...] = ()
     delivery_ids: tuple[str, ...] = ()
     proposals: tuple[int, ...] = ()
+    tool_entries: tuple[str, ...] = ()
     first_number: int | None = None
 
 
@@ -84,7 +85,8 @@ class ForgetPreview(Presentable):
 
     `derived` memories have no evidence but the forgotten: they are removed too. `weakened` ones have other evidence:
     they stay, but lose a link, or an older revision that has no evidence left. `deliveries` of hooks lose their
-    payloads, and are dropped if they have not arrived. `remaining_outside` is out of reach.
+    payloads, and are dropped if they have not arrived. `tool_entries` are registries of tools, and what was learned of
+    tools. `remaining_outside` is out of reach.
     """
 
     token: str
@@ -98,12 +100,13 @@ class ForgetPreview(Presentable):
     truncated: bool
     resources: int = 0
     deliveries: int = 0
+    tool_entries: int = 0
     remaining_outside: tuple[OutsideMemory, ...] = ()
 
     @property
     def empty(self) -> bool:
         """True if there is nothing to forget."""
-        return not (self.messages or self.memories or self.resources or self.deliveries)
+        return not (self.messages or self.memories or self.resources or self.deliveries or self.tool_entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +129,11 @@ class ForgetReceipt(Presentable):
     replayed: bool = False
     resources: int = 0
     deliveries: int = 0
+    tool_entries: int = 0
     remaining_outside: tuple[OutsideMemory, ...] = ()
     backups: tuple[RetainedBackup, ...] = ()
 
     @property
     def found(self) -> bool:
         """True if there was anything to forget. Forgetting twice, or an unknown name, is no error."""
-        return bool(self.messages or self.memories or self.resources or self.deliveries)
+        return bool(self.messages or self.memories or self.resources or self.deliveries or self.tool_entries)

@@ -25,6 +25,7 @@ from holdfast.domain.presentable import Presentable
 from holdfast.domain.recall_policy import Selection, select_hits
 from holdfast.domain.reference_message import LABEL, bracket, origin, record_line
 from holdfast.domain.results import Hit, HitKind
+from holdfast.domain.runtime_api.tools import AgentToolHint, ProjectedAgentTool
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import Authority
 from holdfast.domain.visible_text import one_line
@@ -36,8 +37,9 @@ _RECORD_SHARE = 2
 _SOURCE_SHARE = 2
 # The last messages may fill this fraction (1/n) of the room before the records are placed.
 _RECENT_SHARE = 3
-# Summaries of skills may fill this fraction (1/n) of it. They come from outside memory and crowd nothing out of it.
+# Summaries of skills may fill this fraction (1/n) of it, and hints of tools this one. They crowd nothing out of it.
 _SKILLS_SHARE = 6
+_TOOLS_SHARE = 8
 
 
 class SectionName(StrEnum):
@@ -50,6 +52,7 @@ class SectionName(StrEnum):
     PRIVATE = "private"
     EVIDENCE = "evidence"
     SKILLS = "agent_skills"
+    TOOLS = "agent_tools"
     RECENT = "recent"
 
 
@@ -61,6 +64,7 @@ HEADINGS = {
     SectionName.PRIVATE: "## Private",
     SectionName.EVIDENCE: "## Said earlier in this conversation",
     SectionName.SKILLS: "## Skills of the host (summaries; only the host can run them)",
+    SectionName.TOOLS: "## Tools that worked before (hints; only the host can permit and run them)",
     SectionName.RECENT: "## Last messages of this conversation",
 }
 _SECTION_OF = {
@@ -76,6 +80,7 @@ _SECTION_OF = {
 TRANSCRIPT = "transcript"
 RECENT = "recent_messages"
 SKILLS = "agent_skills"
+TOOLS = "agent_tools"
 # A caveat shown after the role of a message.
 _CAVEATS = {
     Authority.EXTERNAL_CONTENT: ", external content",
@@ -170,6 +175,7 @@ class BlockLine:
     hit: Hit | None = None
     recent: RecentMessage | None = None
     skill: AgentSkillHit | None = None
+    tool: AgentToolHint | None = None
 
     @property
     def chars(self) -> int:
@@ -243,16 +249,20 @@ def assemble_block(
     render_chars: int,
     select: SelectHits = _select_hits,
     skills: Sequence[AgentSkillHit] = (),
+    tools: Sequence[AgentToolHint] = (),
 ) -> MemoryBlock:
     """Assemble a block of at most `render_chars` from at most `source_chars` of text.
 
     `found` is best first, `recent` oldest first. The last messages get up to a third of the room, skills up to a
-    sixth, the records the rest, and then the messages what the records left. `select` chooses records as in `recall`.
-    Sections and their lines are in the order of relevance.
+    sixth, hints of tools up to an eighth, the records the rest, and then the messages what the records left. `select`
+    chooses records as in `recall`. Sections and their lines are in the order of relevance.
     """
     room = _BlockBudget(max(0, render_chars - len(LABEL)), source_chars)
     lately = _recent_lines(recent, _BlockBudget(room.render // _RECENT_SHARE, room.source // _RECENT_SHARE))
-    hints = _skill_lines(skills, _BlockBudget(room.render // _SKILLS_SHARE, room.source // _SKILLS_SHARE))
+    hints = [
+        *_skill_lines(skills, _BlockBudget(room.render // _SKILLS_SHARE, room.source // _SKILLS_SHARE)),
+        *_tool_lines(tools, _BlockBudget(room.render // _TOOLS_SHARE, room.source // _TOOLS_SHARE)),
+    ]
     fill = _fill(found, room.without((*lately, *hints)), {line.id for line in lately}, select)
     others = (*fill.lines, *hints)
     lately = _recent_lines(recent, room.without(others), shown={line.id for line in fill.lines})
@@ -261,8 +271,8 @@ def assemble_block(
     full = OmissionReason.BUDGET in omitted
     included = {line.id for line in lines}
     unshown = [message for message in recent if message.id not in included]
-    if len(hints) < len(skills):
-        omitted[OmissionReason.BUDGET] += len(skills) - len(hints)
+    if len(hints) < len(skills) + len(tools):
+        omitted[OmissionReason.BUDGET] += len(skills) + len(tools) - len(hints)
     if unshown:
         omitted[OmissionReason.BUDGET] += len(unshown)
         fill.missed[RECENT] = OmissionReason.BUDGET
@@ -305,6 +315,20 @@ def audit_skills(block: MemoryBlock, skills: Iterable[AgentSkillHit]) -> tuple[P
             cut=skill in lines and lines[skill].cut,
         )
         for skill in skills
+    )
+
+
+def audit_tools(block: MemoryBlock, tools: Iterable[AgentToolHint]) -> tuple[ProjectedAgentTool, ...]:
+    """Audit the hints of tools: each with the length of its text in the block."""
+    lines = {line.tool: line for line in block.lines if line.tool is not None}
+    return tuple(
+        copy_fields(
+            ProjectedAgentTool,
+            hint,
+            chars=len(lines[hint].text) if hint in lines else 0,
+            cut=hint in lines and lines[hint].cut,
+        )
+        for hint in tools
     )
 
 
@@ -403,6 +427,18 @@ def _skill_lines(skills: Sequence[AgentSkillHit], room: _BlockBudget) -> list[Bl
         if made is None:
             break
         lines.append(BlockLine(skill.id, SectionName.SKILLS, SKILLS, *made, skill=skill))
+        left = _BlockBudget(left.render - lines[-1].chars, left.source - len(lines[-1].text))
+    return lines
+
+
+def _tool_lines(tools: Sequence[AgentToolHint], room: _BlockBudget) -> list[BlockLine]:
+    left = _BlockBudget(room.render - _heading_chars(SectionName.TOOLS), room.source)
+    lines: list[BlockLine] = []
+    for hint in tools:
+        made = _line(bracket(f"tool {hint.tool_id}", None), hint.reason, left.render, left.source)
+        if made is None:
+            break
+        lines.append(BlockLine(hint.id, SectionName.TOOLS, TOOLS, *made, tool=hint))
         left = _BlockBudget(left.render - lines[-1].chars, left.source - len(lines[-1].text))
     return lines
 

@@ -11,7 +11,16 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
-from holdfast.gateway import control, memories, memories_add_search, problem_responses, resources, users, verbs
+from holdfast.gateway import (
+    control,
+    memories,
+    memories_add_search,
+    problem_responses,
+    resources,
+    tool_registries,
+    users,
+    verbs,
+)
 from holdfast.gateway.authentication import (
     AccessRule,
     Authenticator,
@@ -60,6 +69,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         memories_add_search.router(auth),
         memories.router(auth),
         resources.router(auth, config),
+        tool_registries.router(auth),
         _verb_routes(auth),
         everos.router(auth),
         *control.routers(auth),

@@ -102,7 +102,7 @@ def router(auth: Authenticator) -> APIRouter:
         if body.token is None:
             return await caller.memory.forget_preview(**target)
         done = await caller.memory.forget(token=body.token, idempotency_key=idempotency_key, **target)
-        named = ("messages", "memories", "resources", "deliveries", "remaining_outside")
+        named = ("messages", "memories", "resources", "deliveries", "tool_entries", "remaining_outside")
         return {**{name: getattr(done, name) for name in named}, "receipt": done}
 
     return routes

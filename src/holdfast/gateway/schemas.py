@@ -423,6 +423,7 @@ class ForgetReceiptResponse(ResponseModel):
     scrubbed: bool
     forgotten_at: Time
     deliveries: int = 0
+    tool_entries: int = 0
     remaining_outside: list[OutsideMemoryResponse] = Field(default=[])
     backups: list[RetainedBackupResponse] = Field(default=[])
 
@@ -439,6 +440,7 @@ class ForgetResponse(ResponseModel):
     ids: list[str] = Field(default=[])
     truncated: bool = False
     deliveries: int = 0
+    tool_entries: int = 0
     remaining_outside: list[OutsideMemoryResponse] = Field(default=[])
     receipt: ForgetReceiptResponse | None = None
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from holdfast.ports.repositories.records import RecordReader, RecordWriter
     from holdfast.ports.repositories.resources import ResourceReader, ResourceWriter
     from holdfast.ports.repositories.skills import SkillReader, SkillWriter
+    from holdfast.ports.repositories.tools import ToolReader, ToolWriter
     from holdfast.ports.repositories.transcripts import TranscriptReader, TranscriptWriter
     from holdfast.ports.repositories.users import UserReader, UserWriter
 
@@ -53,6 +54,9 @@ class Reader(Protocol):
 
     @property
     def proposals(self) -> ProposalReader: ...
+
+    @property
+    def tools(self) -> ToolReader: ...
 
     @property
     def users(self) -> UserReader: ...
@@ -102,6 +106,9 @@ class Transaction(Reader, Protocol):
 
     @property
     def proposals(self) -> ProposalWriter: ...
+
+    @property
+    def tools(self) -> ToolWriter: ...
 
     @property
     def users(self) -> UserWriter: ...

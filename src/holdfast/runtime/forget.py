@@ -29,7 +29,7 @@ from holdfast.runtime.revisions import ExpectedRevision, require_revision
 SHOWN_IDS = 100
 log = logging.getLogger("holdfast")
 _NOT_YET = OperationId("")  # set by the gate after the commit
-_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources", "deliveries")
+_COUNTED = ("messages", "memories", "revisions", "tombstones", "remaining", "resources", "deliveries", "tool_entries")
 
 
 async def _other_owners(core: Core, grant: Grant) -> tuple[Partition, ...]:
@@ -55,7 +55,9 @@ def _plan_forget(reader: Reader, scope: Scope, target: ForgetTarget, others: tup
     missing = set(target.ids) - {*found.message_ids, *found.memory_ids}
     if missing:
         raise NotFound(f"there is no memory or message {min(missing)!r:.80} in this scope; nothing was forgotten")
-    if others and not (found.message_ids or found.memory_ids or found.resource_ids or found.delivery_ids):
+    if others and not (
+        found.message_ids or found.memory_ids or found.resource_ids or found.delivery_ids or found.tool_entries
+    ):
         raise _ambiguous_owner_error(scope, others)
     return found
 
@@ -95,6 +97,7 @@ class PreviewForget(Read[tuple[Partition, ...], ForgetPreview]):
             conversations=found.conversations,
             resources=len(found.resource_ids),
             deliveries=len(found.delivery_ids),
+            tool_entries=len(found.tool_entries),
             ids=everything[:SHOWN_IDS],
             truncated=len(everything) > SHOWN_IDS,
         )
@@ -185,10 +188,11 @@ def forget_planned(transaction: Transaction, core: Core, found: ForgetPlan) -> F
         forgotten_at=now,
         resources=len(found.resource_ids),
         deliveries=len(found.delivery_ids),
+        tool_entries=len(found.tool_entries),
         backups=tuple(
             _entry_of(each) for each in transaction.maintenance.backups() if each.may_hold(found.first_number)
         )
-        if tombstones or found.resource_ids or found.delivery_ids
+        if tombstones or found.resource_ids or found.delivery_ids or found.tool_entries
         else (),
     )
 

@@ -14,6 +14,7 @@ from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.profiles import DEFAULT_PROFILE, Backend
 from holdfast.domain.scope import DEFAULT_SPACE
 from holdfast.domain.secret import Secret
+from holdfast.domain.tool_registries import AgentToolRegistry
 from holdfast.errors import InvalidInput
 from holdfast.ports import Clock, EmbedderLike, IdGenerator, PromptModel
 from holdfast.settings import Settings
@@ -51,6 +52,7 @@ class Plan:
     work: bool = True
     # None for those of the settings.
     agent_skill_dirs: tuple[str, ...] | None = None
+    tool_registries: tuple[AgentToolRegistry, ...] = ()
 
     def circumstances(self, *, model: bool) -> Circumstances:
         return Circumstances(model, self.switched_off, self.forbidden, self.privacy)
@@ -137,6 +139,10 @@ class MemoryRuntimeBuilder(ExplainAttributes, Generic[R]):
         """Mount one more folder of Agent Skills, read-only."""
         mounted = (*(self._plan.agent_skill_dirs or ()), _checked_folder(folder, "add_agent_skill_dir"))
         return self._with(replace(self._plan, agent_skill_dirs=mounted))
+
+    def agent_tool_registry(self, registry: AgentToolRegistry) -> Self:
+        """Register a snapshot of the host's tools when the runtime is opened; call it again for another registry."""
+        return self._with(replace(self._plan, tool_registries=(*self._plan.tool_registries, registry)))
 
     def settings(self, settings: Settings) -> Self:
         """Use these settings instead of the environment."""

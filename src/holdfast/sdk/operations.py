@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from holdfast.domain.access import Action, Actor
+from holdfast.domain.access import OF_TOOLS, Action, Actor
 from holdfast.domain.call_errors import ExplainAttributes
 from holdfast.domain.capabilities import Gate
 from holdfast.domain.checks import checked_instance
@@ -69,6 +69,9 @@ class Operations(ExplainAttributes):
 
     def _require(self, action: Action) -> None:
         """Refuse an action unless the runtime has the capability of the same name."""
+        if action in OF_TOOLS:
+            self._governance.require("agent_tool_registries")
+            return
         # The report of `maintain` itself says if no model is configured.
         if action is not Action.MAINTAIN or self._governance.catalogue[action].reason is not Gate.CONFIGURED:
             self._governance.require(action)

@@ -26,6 +26,7 @@ from holdfast.sdk.builder import MemoryRuntimeBuilder, Openable, Plan
 from holdfast.sdk.evolution import EvolutionOperations
 from holdfast.sdk.retrieval import RetrievalOperations
 from holdfast.sdk.skills import SkillOperations
+from holdfast.sdk.tools import ToolOperations
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.transfer import TransferOperations
 from holdfast.sdk.writing import WritingOperations
@@ -40,6 +41,7 @@ class AsyncMemoryRuntime(
     WritingOperations,
     SkillOperations,
     EvolutionOperations,
+    ToolOperations,
     TransferOperations,
     Openable["RuntimeOpening"],
 ):
@@ -109,6 +111,8 @@ class RuntimeOpening:
         capabilities = catalogue(profile, plan.circumstances(model=maintains))
         governance = Governance(plan.identity, profile, capabilities, plan.switched_off)
         governance = replace(governance, scan_skills=_mount_skills(plan, settings, governance))
+        if plan.tool_registries:
+            governance.require("agent_tool_registries")
         engine = await open_engine(
             location,
             settings,
@@ -124,9 +128,15 @@ class RuntimeOpening:
         except BaseException:
             await engine.close()
             raise
+        runtime = AsyncMemoryRuntime(engine, plan.actor, governance)
+        try:
+            await _register_tools(runtime, plan)
+        except BaseException:
+            await engine.close()
+            raise
         if plan.work:
             engine.start_worker()
-        return AsyncMemoryRuntime(engine, plan.actor, governance)
+        return runtime
 
     def __await__(self) -> Generator[Any, None, AsyncMemoryRuntime]:
         return self.open_runtime().__await__()
@@ -164,6 +174,14 @@ def _mount_skills(plan: Plan, settings: Settings, governance: Governance) -> Sca
     return SkillMounts(folders).scan
 
 
+async def _register_tools(runtime: AsyncMemoryRuntime, plan: Plan) -> None:
+    for registry in plan.tool_registries:
+        report = await runtime.upsert_agent_tool_registry(registry)
+        if not report.accepted:
+            problem = f"{report.registry_id}: {report.reason}; its content has the fingerprint {report.fingerprint}"
+            raise InvalidInput("agent_tool_registry", problem)
+
+
 class MemoryRuntime(BlockingFacade[AsyncMemoryRuntime], Openable["MemoryRuntime"]):
     """The blocking facade of a runtime. See `AsyncMemoryRuntime` for its methods."""
 
@@ -196,6 +214,10 @@ class MemoryRuntime(BlockingFacade[AsyncMemoryRuntime], Openable["MemoryRuntime"
     get_proposal = inline(AsyncMemoryRuntime.get_proposal)
     approve_proposal = blocking(AsyncMemoryRuntime.approve_proposal)
     reject_proposal = blocking(AsyncMemoryRuntime.reject_proposal)
+    upsert_agent_tool_registry = blocking(AsyncMemoryRuntime.upsert_agent_tool_registry)
+    list_agent_tool_registries = inline(AsyncMemoryRuntime.list_agent_tool_registries)
+    get_agent_tool_registry = inline(AsyncMemoryRuntime.get_agent_tool_registry)
+    delete_agent_tool_registry = blocking(AsyncMemoryRuntime.delete_agent_tool_registry)
     commit_transcript = inline(AsyncMemoryRuntime.commit_transcript)
     finalize_turn_and_maintain = blocking(AsyncMemoryRuntime.finalize_turn_and_maintain)
     replay_transcript = inline(AsyncMemoryRuntime.replay_transcript)

@@ -23,6 +23,11 @@ from holdfast.domain.runtime_api.skills import (
     RuntimeSkillSetEnabledRequest,
     RuntimeSkillWrite,
 )
+from holdfast.domain.runtime_api.tools import (
+    AgentToolRegistryDeleteRequest,
+    AgentToolRegistryDetailRequest,
+    AgentToolRegistryListRequest,
+)
 from holdfast.domain.runtime_api.transcripts import MemoryReplayRequest
 from holdfast.domain.runtime_api.writing import MemoryCloseRequest
 from holdfast.runtime.verb_entry import VerbEntry
@@ -53,6 +58,9 @@ VERBS: Mapping[str, VerbEntry] = {
         VerbEntry("get_proposal", ProposalDetailRequest),
         VerbEntry("approve_proposal", ProposalApproveRequest),
         VerbEntry("reject_proposal", ProposalRejectRequest),
+        VerbEntry("list_agent_tool_registries", AgentToolRegistryListRequest),
+        VerbEntry("get_agent_tool_registry", AgentToolRegistryDetailRequest),
+        VerbEntry("delete_agent_tool_registry", AgentToolRegistryDeleteRequest),
         VerbEntry("close", MemoryCloseRequest),
     )
 }

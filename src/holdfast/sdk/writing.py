@@ -18,6 +18,7 @@ from holdfast.domain.runtime_api.writing import (
 from holdfast.pending_call import pending_methods
 from holdfast.ports import Verb
 from holdfast.runtime.skills.write_skills import WriteSkills
+from holdfast.runtime.tools.write_feedback import WriteToolFeedback
 from holdfast.runtime.transcripts.maintain import Maintain
 from holdfast.runtime.transcripts.recover import Close, Recover
 from holdfast.runtime.transcripts.write import WriteMemory
@@ -27,10 +28,12 @@ from holdfast.sdk.operations import Operations, request_from
 @pending_methods("runtime")
 class WritingOperations(Operations):
     async def write(self, request: MemoryWriteRequest) -> MemoryWriteReport:
-        """Judge candidates or procedures: each is accepted, deferred or rejected, with a reason."""
+        """Judge candidates, procedures or feedback of tools: each is accepted, deferred or rejected, with a reason."""
 
         def make(governance: Governance) -> Verb[MemoryWriteReport]:
             given = checked_instance(request, MemoryWriteRequest)
+            if given.tool_feedback is not None:
+                return WriteToolFeedback.of(governance, given, self._last)
             if given.skills is not None:
                 return WriteSkills.of(governance, given)
             return WriteMemory.of(governance, given, self._last)

@@ -79,6 +79,8 @@ TABLES = tuple(
         "runtime_skills",
         "proposals",
         "proposal_records",
+        "tool_registries",
+        "tool_experience",
         "tombstones",
         "answers",
         "aliases",

@@ -52,6 +52,7 @@ from holdfast.testing.store_suite.scribe import (
     texts,
 )
 from holdfast.testing.store_suite.skills import SkillContract
+from holdfast.testing.store_suite.tools import ToolContract
 from holdfast.testing.store_suite.transactions import TransactionContract
 from holdfast.testing.store_suite.transcripts import TranscriptContract
 from holdfast.testing.store_suite.users import UserContract
@@ -73,6 +74,7 @@ class StoreContract(
     TranscriptContract,
     SkillContract,
     ProposalContract,
+    ToolContract,
     LifecycleContract,
     ControlIsolationContract,
     ControlBindingContract,

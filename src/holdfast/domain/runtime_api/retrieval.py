@@ -30,23 +30,22 @@ from holdfast.domain.profiles import Pressure
 from holdfast.domain.projection_block import OmissionReason, PrivateGate, RecentMessage, SectionAudit, SourceAudit
 from holdfast.domain.redaction import TranscriptReplayAudit
 from holdfast.domain.results import HitKind
+from holdfast.domain.runtime_api.tools import (
+    NO_EXPERIENCE,
+    NO_REGISTRIES,
+    NO_TOOL_EXPERIENCE,
+    AgentToolHint,
+    AgentToolRegistryReport,
+    ProjectedAgentTool,
+    ToolExperienceStatus,
+)
+from holdfast.domain.tool_registries import ToolRegistryRef
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import ConversationKey, TranscriptState
 
 # Reasons why a list that is not built yet is empty.
-NO_TOOL_REGISTRY = "no_agent_tool_registry"
-NO_TOOL_EXPERIENCE = "no_governed_tool_experience"
 NO_GRAPH = "no_memory_graph"
 NOT_PROJECTED = "not_part_of_this_runtime"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolRegistryRef:
-    """The current state of a registry of the host's tools."""
-
-    registry_id: str
-    fingerprint: str
-    scope: str = "global"
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
@@ -104,16 +103,10 @@ class WorkingRecall(Presentable):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolExperienceStatus(Presentable):
-    available: bool = False
-    reason: str = NO_TOOL_EXPERIENCE
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryRecallReport(Presentable):
     """The result of a recall. `procedural_hits` are runtime skills as summaries; all other hits are in `working`.
 
-    Without any of them, `reason` says why.
+    Without any of them, `reason` says why. `agent_tool_hints` are no authorization.
     """
 
     query: str
@@ -122,8 +115,8 @@ class MemoryRecallReport(Presentable):
     lifecycle_report: LifecycleReport
     agent_skill_hits: tuple[AgentSkillHit, ...] = ()
     agent_skill_reason: str | None = NO_SKILL_DIRECTORY
-    agent_tool_hints: tuple[()] = ()
-    tool_experience_status: ToolExperienceStatus = ToolExperienceStatus()
+    agent_tool_hints: tuple[AgentToolHint, ...] = ()
+    tool_experience_status: ToolExperienceStatus = NO_EXPERIENCE
     graph_hits: tuple[()] = ()
     graph_reason: str = NO_GRAPH
     reason: str | None = None
@@ -165,6 +158,7 @@ class ProjectionContext(Presentable):
     recent_messages: tuple[RecentMessage, ...]
     transcript: TranscriptReplayAudit
     agent_skills: tuple[AgentSkillHit, ...] = ()
+    agent_tools: tuple[AgentToolHint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +200,7 @@ class ProjectionAudit(Presentable):
     recent_messages_limit: int
     agent_skills: tuple[ProjectedAgentSkill, ...] = ()
     agent_skills_reason: str | None = NO_SKILL_DIRECTORY
-    agent_tools: tuple[()] = ()
+    agent_tools: tuple[ProjectedAgentTool, ...] = ()
     agent_tools_reason: str = NO_TOOL_EXPERIENCE
 
 
@@ -239,6 +233,8 @@ class MemoryProjectionReport(Presentable):
     projection_faithfulness: ProjectionFaithfulness
     private_disclosure_integrity: PrivateDisclosureIntegrity
     lifecycle_report: LifecycleReport
+    agent_tool_hints: tuple[AgentToolHint, ...] = ()
+    tool_experience_status: ToolExperienceStatus = NO_EXPERIENCE
     runtime_projection: tuple[()] = ()
     runtime_projection_reason: str = NOT_PROJECTED
     life_projection: tuple[()] = ()
@@ -313,14 +309,6 @@ class DeferredGovernance(Presentable):
 
 
 @dataclass(frozen=True, slots=True)
-class DirectoryReport(Presentable):
-    """The tools that a host has registered. Always empty yet."""
-
-    entries: tuple[()]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class OperatorActionReport(Presentable):
     """The last operator and lifecycle events, newest first."""
 
@@ -336,4 +324,4 @@ class MemoryInspectionReport(Presentable):
     operator_action_report: OperatorActionReport
     lifecycle_report: LifecycleReport
     agent_skill_directory: AgentSkillDirectoryReport = NO_DIRECTORIES
-    agent_tool_registry: DirectoryReport = DirectoryReport((), NO_TOOL_REGISTRY)
+    agent_tool_registry: AgentToolRegistryReport = NO_REGISTRIES

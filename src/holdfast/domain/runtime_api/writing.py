@@ -25,11 +25,11 @@ from holdfast.domain.runtime_api.skills import (
     RuntimeSkillWrite,
     SkillReuse,
 )
+from holdfast.domain.runtime_api.tools import NO_TOOL_EXPERIENCE, AgentToolUsageFeedback, ToolExperienceReport
 from holdfast.domain.runtime_skills import SkillSource
 from holdfast.domain.transcript_turns import Authority
 
 NO_SKILLS = "no_procedural_writes"
-NO_TOOL_EXPERIENCE = "no_governed_tool_experience"
 
 # --- writing ----------------------------------------------------------------------------------------------------------
 
@@ -83,12 +83,16 @@ class LongTermExtraction:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWriteRequest:
-    """Built by `candidates`, `long_term_extraction` or `procedural`. `scope` is the conversation of the turn ids."""
+    """Built by `candidates`, `long_term_extraction`, `procedural` or `agent_tool_usage_feedback`.
+
+    `scope` is the conversation: of the turn ids, or in which the tools were called.
+    """
 
     given: Sequence[MemoryWriteCandidate] = ()
     extraction: LongTermExtraction | None = None
     scope: MemoryScope | None = None
     skills: ProceduralWrites | None = None
+    tool_feedback: AgentToolUsageFeedback | None = None
 
     @classmethod
     def candidates(cls, *given: MemoryWriteCandidate, scope: MemoryScope | None = None) -> MemoryWriteRequest:
@@ -105,6 +109,12 @@ class MemoryWriteRequest:
         cls, *writes: RuntimeSkillWrite, source: SkillSource | str = SkillSource.MANUAL
     ) -> MemoryWriteRequest:
         return cls(skills=ProceduralWrites(writes, source))
+
+    @classmethod
+    def agent_tool_usage_feedback(
+        cls, feedback: AgentToolUsageFeedback, scope: MemoryScope | None = None
+    ) -> MemoryWriteRequest:
+        return cls(tool_feedback=feedback, scope=scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +170,7 @@ class MemoryWriteReport(Presentable):
     procedural_evolution_reason: str = NO_SKILLS
     procedural_promotions: tuple[str, ...] = ()
     procedural_promotions_reason: str = NO_SKILLS
-    agent_tool_experience: tuple[str, ...] = ()
+    agent_tool_experience: tuple[ToolExperienceReport, ...] = ()
     agent_tool_experience_reason: str = NO_TOOL_EXPERIENCE
 
 
@@ -224,7 +234,7 @@ class MemoryMaintainReport(Presentable):
     procedural_promotions_reason: str = NO_SKILLS
     runtime_skill_reuse: tuple[SkillReuse, ...] = ()
     evolution_proposals: tuple[str, ...] = ()
-    agent_tool_experience: tuple[str, ...] = ()
+    agent_tool_experience: tuple[ToolExperienceReport, ...] = ()
     agent_tool_experience_reason: str = NO_TOOL_EXPERIENCE
 
 

@@ -20,6 +20,7 @@ _GROUPS = {
     "conversations": "Conversations and memories",
     "memories": "Conversations and memories",
     "resources": "Documents",
+    "agent tools": "Tools of an agent's host",
     "users": "Users",
     "service": "Service",
     "records": "A company's memory",

@@ -26,11 +26,13 @@ from holdfast.domain.runtime_api.retrieval import (
     OperatorActionReport,
     WorkingInspection,
 )
+from holdfast.domain.runtime_api.tools import REGISTRIES_UNAVAILABLE, AgentToolRegistryReport
 from holdfast.domain.scope import Scope
 from holdfast.domain.search import ListFilter
 from holdfast.ports import Reader
 from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.search import QueryRead
+from holdfast.runtime.tools.registries import report_registries
 from holdfast.runtime.transcripts.budgets import measure_usage
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.project import Project
@@ -87,7 +89,13 @@ class Inspect(QueryRead, Read[PreparedRetrieval, MemoryInspectionReport]):
             operator_action_report=OperatorActionReport(tuple(reader.events.page(self._max_items, _OF_OPERATORS))),
             lifecycle_report=started.report(summary),
             agent_skill_directory=prepared.skills,
+            agent_tool_registry=self._tools(reader),
         )
+
+    def _tools(self, reader: Reader) -> AgentToolRegistryReport:
+        if not self.governance.catalogue["agent_tool_registries"].visible:
+            return AgentToolRegistryReport(reason=REGISTRIES_UNAVAILABLE)
+        return report_registries(reader, self.governance.identity.scope)
 
     @property
     def _max_items(self) -> int:

@@ -30,6 +30,7 @@ from holdfast.domain.projection_block import (
     assemble_block,
     audit_skills,
     audit_sources,
+    audit_tools,
     private_gate,
 )
 from holdfast.domain.recall_policy import Selection, check_floor
@@ -44,6 +45,7 @@ from holdfast.domain.runtime_api.retrieval import (
     ProjectionFaithfulness,
     SourceAuthority,
 )
+from holdfast.domain.runtime_api.tools import AgentToolHint, ToolExperienceStatus
 from holdfast.domain.scope import Scope
 from holdfast.domain.transcript_turns import View
 from holdfast.errors import StoreCorrupt
@@ -53,6 +55,7 @@ from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.recall import select_loaded
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
 from holdfast.runtime.skills.recalled_skills import with_summaries
+from holdfast.runtime.tools.hints import find_hints
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import (
     PreparedRetrieval,
@@ -128,14 +131,17 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
         admission, gate = self._gate()
         lately = self._recent_messages(reader, thread)
         ranked = self._rank(reader, prepared, thread, gate)
-        block, found = self._block(reader, ranked, lately, prepared.skill_hits)
+        hints = find_hints(reader, self.governance, self.request.tool_registry_refs)
+        block, found = self._block(reader, ranked, lately, prepared.skill_hits, hints)
         audit = self._audit(block, found, lately, gate, thread, prepared)
+        status = ToolExperienceStatus.of(hints)
+        audit = replace(audit, agent_tools=audit_tools(block, hints), agent_tools_reason=status.reason)
         private = sum(line.hit is not None and line.hit.plane in GUARDED_PLANES for line in block.lines)
         event_id = None if self.request.audit_id is None else new_event_id(prepared.core)
         started = StartedOperation(prepared.core, self.action, prepared.now, admission)
         cut = len(audit.cut_ids)
         source_ids = {hit.id for hit in found.hits} | {message.id for message in lately.messages}
-        source_ids |= {skill.id for skill in prepared.skill_hits}
+        source_ids |= {skill.id for skill in prepared.skill_hits} | {hint.id for hint in hints}
         summary = f"{len(block.lines)} lines, {len(block.text)} of {audit.render_budget_chars} characters"
         return MemoryProjectionReport(
             system_memory_block=block.text,
@@ -149,6 +155,8 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
             ),
             private_disclosure_integrity=PrivateDisclosureIntegrity(private, kept=gate.open or private == 0),
             lifecycle_report=started.report(summary, event_id=event_id),
+            agent_tool_hints=hints,
+            tool_experience_status=status,
             reason=None if block.text else self._explain_empty(block, ranked),
         )
 
@@ -208,18 +216,23 @@ class Project(QueryRead, Read[PreparedRetrieval, MemoryProjectionReport]):
         return prepared.core.searcher.rank(reader.index, self.scope, self.request.user_query, prepared.vector, options)
 
     def _block(
-        self, reader: Reader, ranked: RankedCandidates, lately: RecentConversation, skills: tuple[AgentSkillHit, ...]
+        self,
+        reader: Reader,
+        ranked: RankedCandidates,
+        lately: RecentConversation,
+        skills: tuple[AgentSkillHit, ...],
+        tools: tuple[AgentToolHint, ...],
     ) -> tuple[MemoryBlock, ProjectionHits]:
         """Fetch texts until the block is full: first as many as usually suffice, then the rest."""
         source, render = self._budgets()
         enough = max(_LEAST_RECORDS, render // _RECORD_CHARS)
         found, broken = drop_broken(reader, to_hits(reader, ranked, places=slice(enough)))
         select = partial(self._select, reader)
-        block = assemble_block(found, lately.messages, source, render, select, skills)
+        block = assemble_block(found, lately.messages, source, render, select, skills, tools)
         if not block.full and len(ranked.best) > enough:
             more, also_broken = drop_broken(reader, to_hits(reader, ranked, places=slice(enough, None)))
             found, broken = found + more, broken + also_broken
-            block = assemble_block(found, lately.messages, source, render, select, skills)
+            block = assemble_block(found, lately.messages, source, render, select, skills, tools)
         if broken + lately.broken:
             block.omitted[OmissionReason.BROKEN] = broken + lately.broken
         return block, ProjectionHits(found, ranked.candidates)
@@ -308,6 +321,7 @@ def _context(block: MemoryBlock, lately: RecentConversation) -> ProjectionContex
         ),
         transcript=lately.audit,
         agent_skills=tuple(replace(line.skill, snippet=line.text) for line in block.lines if line.skill is not None),
+        agent_tools=tuple(replace(line.tool, reason=line.text) for line in block.lines if line.tool is not None),
     )
 
 

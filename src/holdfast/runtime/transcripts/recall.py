@@ -14,6 +14,7 @@ from holdfast.domain.memory import Plane
 from holdfast.domain.projection_block import OmissionReason
 from holdfast.domain.recall_policy import check_floor
 from holdfast.domain.runtime_api.retrieval import MemoryRecallReport, MemoryRecallRequest, RecalledRecord, WorkingRecall
+from holdfast.domain.runtime_api.tools import ToolExperienceStatus
 from holdfast.domain.runtime_skills import MAX_HITS
 from holdfast.domain.scope import Scope
 from holdfast.ports import Reader
@@ -21,6 +22,7 @@ from holdfast.runtime.gate import Core, Read
 from holdfast.runtime.recall import select_loaded
 from holdfast.runtime.search import PreparedQuery, QueryRead, to_hits
 from holdfast.runtime.skills.recalled_skills import skill_names, with_summaries
+from holdfast.runtime.tools.hints import find_hints
 from holdfast.runtime.transcripts.conversation_address import StartedOperation
 from holdfast.runtime.transcripts.retrieval_context import (
     PreparedRetrieval,
@@ -61,6 +63,7 @@ class RecallForHost(QueryRead, Read[PreparedRetrieval, MemoryRecallReport]):
         wanted = self.request
         procedural, working, reason = recall(reader, prepared, self.sight, wanted.query, wanted.limit, wanted.min_score)
         skills = prepared.skill_hits[: wanted.limit]
+        hints = find_hints(reader, self.governance, wanted.tool_registry_refs, wanted.limit)
         found = len(procedural) + len(working.hits)
         summary = f"{found} records of {working.candidates} candidates"
         return MemoryRecallReport(
@@ -69,6 +72,8 @@ class RecallForHost(QueryRead, Read[PreparedRetrieval, MemoryRecallReport]):
             working=working,
             agent_skill_hits=skills,
             agent_skill_reason=reason_for_none(prepared.skills, skills),
+            agent_tool_hints=hints,
+            tool_experience_status=ToolExperienceStatus.of(hints),
             lifecycle_report=StartedOperation(prepared.core, self.action, prepared.now).report(summary),
             reason=None if found else reason,
         )

@@ -17,8 +17,9 @@ from holdfast.domain.lifecycle import ModeInput, checked_mode
 from holdfast.domain.memory import GUARDED_PLANES, OPEN_PLANES
 from holdfast.domain.profiles import Pressure, pressure_of
 from holdfast.domain.results import Hit
-from holdfast.domain.runtime_api.retrieval import RecalledRecord, ToolRegistryRef
+from holdfast.domain.runtime_api.retrieval import RecalledRecord
 from holdfast.domain.scope import Scope
+from holdfast.domain.tool_registries import MAX_REGISTRIES, ToolRegistryRef
 from holdfast.errors import InvalidInput
 from holdfast.loops import run_in_thread
 from holdfast.ports import RankedCandidates, Reader, SearchOptions
@@ -27,7 +28,6 @@ from holdfast.runtime.recall import nothing_reason
 from holdfast.runtime.search import PreparedQuery, prepare_query
 from holdfast.runtime.transcripts.conversation_address import ConversationAddress
 
-MAX_REGISTRIES = 64
 _NAME_CHARS = 256
 # The end of the reason why nothing is shown.
 NO_OWNER = (
@@ -43,7 +43,7 @@ def validate_mode(mode_input: object, pressure: object) -> tuple[ModeInput, Pres
 
 
 def check_registries(refs: object) -> None:
-    """Validate tool registries. They are not used yet, but invalid ones are refused."""
+    """Validate the registries that a host names."""
     if not isinstance(refs, tuple) or len(refs) > MAX_REGISTRIES:
         raise InvalidInput("tool_registry_refs", f"must be a tuple of at most {MAX_REGISTRIES} ToolRegistryRef")
     for ref in refs:

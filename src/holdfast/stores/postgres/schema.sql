@@ -245,6 +245,45 @@ CREATE TABLE proposal_records (
 );
 CREATE INDEX proposal_records_words ON proposal_records (words);
 
+-- Snapshots of the tools of a host. The id and the snapshot are the text of the number `words`; `key` is a digest of the id.
+CREATE TABLE tool_registries (
+    scope_id BIGINT NOT NULL REFERENCES scopes (id),
+    key BYTEA NOT NULL,
+    partition_id BIGINT NOT NULL REFERENCES partitions (id),
+    words BIGINT NOT NULL,
+    checksum BIGINT,
+    PRIMARY KEY (scope_id, key)
+);
+CREATE UNIQUE INDEX tool_registries_words ON tool_registries (words);
+
+-- Observations of calls, folded into counts per tool, schema and task. Names and summary are the text of the number `words`,
+-- the other keys are digests: of the names, of tool and schema, of the registry, of the only conversation that the
+-- observations came from, and of that of the summary. Of the rows of one tool and schema, the best that is governed leads.
+CREATE TABLE tool_experience (
+    scope_id BIGINT NOT NULL REFERENCES scopes (id),
+    key BYTEA NOT NULL,
+    partition_id BIGINT NOT NULL REFERENCES partitions (id),
+    version_key BYTEA NOT NULL,
+    registry_key BYTEA NOT NULL,
+    words BIGINT NOT NULL,
+    succeeded BIGINT NOT NULL,
+    failed BIGINT NOT NULL,
+    partial BIGINT NOT NULL,
+    cancelled BIGINT NOT NULL,
+    noted SMALLINT NOT NULL,
+    confidence SMALLINT NOT NULL,
+    leads SMALLINT NOT NULL,
+    place_key BYTEA,
+    summary_place_key BYTEA,
+    recent BYTEA NOT NULL,
+    updated_at BIGINT NOT NULL,
+    checksum BIGINT,
+    PRIMARY KEY (scope_id, key)
+);
+CREATE UNIQUE INDEX tool_experience_words ON tool_experience (words);
+CREATE INDEX tool_experience_leading ON tool_experience (scope_id, leads, confidence, succeeded, updated_at, key);
+CREATE INDEX tool_experience_version ON tool_experience (scope_id, version_key, confidence, succeeded, updated_at, key);
+
 -- What was forgotten: never its text. `external_key` keeps a replay of the same message from bringing it back.
 CREATE TABLE tombstones (
     partition_id BIGINT NOT NULL REFERENCES partitions (id),
@@ -609,6 +648,10 @@ FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON proposals
 FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON proposal_records
+FOR EACH ROW EXECUTE FUNCTION set_checksum();
+CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON tool_registries
+FOR EACH ROW EXECUTE FUNCTION set_checksum();
+CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON tool_experience
 FOR EACH ROW EXECUTE FUNCTION set_checksum();
 CREATE TRIGGER checked BEFORE INSERT OR UPDATE ON tombstones
 FOR EACH ROW EXECUTE FUNCTION set_checksum();

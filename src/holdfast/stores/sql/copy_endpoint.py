@@ -29,6 +29,8 @@ _NUMBERED = (
     ("deliveries", "payload"),
     ("runtime_skills", "words"),
     ("proposals", "words"),
+    ("tool_registries", "words"),
+    ("tool_experience", "words"),
 )
 # One line for each way in which a table can change.
 _STATE = (
@@ -42,6 +44,9 @@ _STATE = (
     "SELECT count(*), max(words), sum(use_count + validated_success_count + mismatch_count), sum(enabled),"
     " sum(needs_approval), sum(revision_pending) FROM runtime_skills",
     "SELECT status, count(*), max(words) FROM proposals GROUP BY status ORDER BY status",
+    "SELECT count(*), max(words) FROM tool_registries",
+    "SELECT count(*), max(words), sum(succeeded + failed + partial + cancelled), sum(noted), count(place_key),"
+    " max(updated_at) FROM tool_experience",
     "SELECT kind, count(*), max(created_at), max(rotated_at), max(revoked_at) FROM credentials GROUP BY kind"
     " ORDER BY kind",
     "SELECT space, id, revision, deleted_at FROM bindings ORDER BY space, id",
@@ -260,6 +265,8 @@ def _copy_condition(table: Table) -> str:
             " OR EXISTS (SELECT 1 FROM turns u WHERE u.words = t.number)"
             " OR EXISTS (SELECT 1 FROM runtime_skills k WHERE k.words = t.number)"
             " OR EXISTS (SELECT 1 FROM proposals p WHERE p.words = t.number)"
+            " OR EXISTS (SELECT 1 FROM tool_registries g WHERE g.words = t.number)"
+            " OR EXISTS (SELECT 1 FROM tool_experience x WHERE x.words = t.number)"
             " OR EXISTS (SELECT 1 FROM deliveries d WHERE d.payload = t.number))"
         )
     return f"key NOT IN ('{NOTE}', '{backups.BACKUP_MANIFEST}')" if table.name == "meta" else "1 = 1"

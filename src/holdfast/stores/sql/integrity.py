@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 
 from holdfast.domain.manifest import MENDS, RepairAction
 from holdfast.domain.memory import Plane, Status, Trust
@@ -30,6 +31,23 @@ _BAD_VECTOR = (
     " OVER (PARTITION BY v.embedder_id ORDER BY count(*) DESC, {0} DESC) AS place FROM vectors v"
     " WHERE {0} > 0 AND {0} % 2 = 0 GROUP BY v.embedder_id, {0}) AS usual WHERE place = 1)"
 )
+
+# The tables whose rows have a text of their own, and the column with its number.
+_TEXT_OWNERS = {
+    "records": "number",
+    "resources": "number",
+    "turns": "words",
+    "deliveries": "payload",
+    "runtime_skills": "words",
+    "proposals": "words",
+    "tool_registries": "words",
+    "tool_experience": "words",
+}
+_SHARED_NUMBERS = " UNION ALL ".join(
+    f"SELECT 1 FROM {later} k JOIN {earlier} o ON o.{_TEXT_OWNERS[earlier]} = k.{_TEXT_OWNERS[later]}"
+    for earlier, later in combinations(_TEXT_OWNERS, 2)
+)
+
 
 # Each counts rows that must not exist.
 _CHECKS = {
@@ -91,29 +109,26 @@ _CHECKS = {
     "records are of a known proposal": (
         "SELECT count(*) FROM proposal_records q LEFT JOIN proposals p ON p.words = q.words WHERE p.words IS NULL"
     ),
+    "tool registries have their snapshot": (
+        "SELECT count(*) FROM tool_registries g LEFT JOIN texts t ON t.number = g.words LEFT JOIN scopes s"
+        " ON s.id = g.scope_id WHERE t.number IS NULL OR s.id IS NULL OR s.partition_id <> g.partition_id"
+    ),
+    "experience with tools has its words": (
+        "SELECT count(*) FROM tool_experience x LEFT JOIN texts t ON t.number = x.words LEFT JOIN scopes s"
+        " ON s.id = x.scope_id WHERE t.number IS NULL OR s.id IS NULL OR s.partition_id <> x.partition_id"
+    ),
+    "one governed experience of a tool leads": (
+        "SELECT count(*) FROM (SELECT 1 FROM tool_experience GROUP BY scope_id, version_key"
+        " HAVING sum(leads) <> max(CASE WHEN confidence > 0 THEN 1 ELSE 0 END)"
+        " OR min(confidence - leads) < 0) AS found"
+    ),
     "resources have their text": (
         "SELECT count(*) FROM resources r LEFT JOIN texts t ON t.number = r.number WHERE t.number IS NULL"
     ),
     "resources lie in the partition of their scope": (
         "SELECT count(*) FROM resources r JOIN scopes s ON s.id = r.scope_id WHERE s.partition_id <> r.partition_id"
     ),
-    "numbers are given once": (
-        "SELECT count(*) FROM (SELECT 1 FROM resources r JOIN records o ON o.number = r.number"
-        " UNION ALL SELECT 1 FROM turns u JOIN records o ON o.number = u.words"
-        " UNION ALL SELECT 1 FROM turns u JOIN resources o ON o.number = u.words"
-        " UNION ALL SELECT 1 FROM deliveries d JOIN records o ON o.number = d.payload"
-        " UNION ALL SELECT 1 FROM deliveries d JOIN resources o ON o.number = d.payload"
-        " UNION ALL SELECT 1 FROM deliveries d JOIN turns o ON o.words = d.payload"
-        " UNION ALL SELECT 1 FROM runtime_skills k JOIN records o ON o.number = k.words"
-        " UNION ALL SELECT 1 FROM runtime_skills k JOIN resources o ON o.number = k.words"
-        " UNION ALL SELECT 1 FROM runtime_skills k JOIN turns o ON o.words = k.words"
-        " UNION ALL SELECT 1 FROM runtime_skills k JOIN deliveries o ON o.payload = k.words"
-        " UNION ALL SELECT 1 FROM proposals p JOIN records o ON o.number = p.words"
-        " UNION ALL SELECT 1 FROM proposals p JOIN resources o ON o.number = p.words"
-        " UNION ALL SELECT 1 FROM proposals p JOIN turns o ON o.words = p.words"
-        " UNION ALL SELECT 1 FROM proposals p JOIN deliveries o ON o.payload = p.words"
-        " UNION ALL SELECT 1 FROM proposals p JOIN runtime_skills o ON o.words = p.words) AS found"
-    ),
+    "numbers are given once": f"SELECT count(*) FROM ({_SHARED_NUMBERS}) AS found",
     "messages have their turn": (
         "SELECT count(*) FROM records r LEFT JOIN turns u ON u.id = r.turn_id"
         " WHERE r.kind = 0 AND (u.id IS NULL OR u.conversation_id <> r.conversation_id)"
@@ -159,8 +174,9 @@ _BLANK = (
     " LEFT JOIN resources o ON o.number = t.number LEFT JOIN turns u ON u.words = t.number"
     " LEFT JOIN deliveries d ON d.payload = t.number LEFT JOIN runtime_skills k ON k.words = t.number"
     " LEFT JOIN proposals p ON p.words = t.number"
+    " LEFT JOIN tool_registries g ON g.words = t.number LEFT JOIN tool_experience x ON x.words = t.number"
     " WHERE r.number IS NULL AND o.number IS NULL AND u.id IS NULL AND d.id IS NULL AND k.memory_id IS NULL"
-    " AND p.words IS NULL AND {}"
+    " AND p.words IS NULL AND g.words IS NULL AND x.words IS NULL AND {}"
 )
 
 
@@ -208,6 +224,8 @@ def _check_rules(database: Database, dialect: Dialect) -> tuple[dict[str, int], 
             "runtime_skills",
             "proposals",
             "proposal_records",
+            "tool_registries",
+            "tool_experience",
             "tombstones",
             "operations",
             "jobs",

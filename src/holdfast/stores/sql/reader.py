@@ -16,6 +16,7 @@ from holdfast.stores.sql.proposals import SqlProposalReader
 from holdfast.stores.sql.records.reader import SqlRecordReader
 from holdfast.stores.sql.resources import SqlResourceReader
 from holdfast.stores.sql.skills import SqlSkillReader
+from holdfast.stores.sql.tools import SqlToolReader
 from holdfast.stores.sql.transcripts.reader import SqlTranscriptReader
 from holdfast.stores.sql.users import SqlUserReader
 
@@ -30,6 +31,7 @@ class SqlReader:
     resources = Lazy(SqlResourceReader)
     skills = Lazy(SqlSkillReader)
     proposals = Lazy(SqlProposalReader)
+    tools = Lazy(SqlToolReader)
     users = Lazy(SqlUserReader)
     bindings = Lazy(SqlBindingReader)
     deliveries = Lazy(SqlDeliveryReader)

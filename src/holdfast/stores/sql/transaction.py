@@ -16,6 +16,7 @@ from holdfast.stores.sql.proposals import SqlProposalWriter
 from holdfast.stores.sql.records.writer import SqlRecordWriter
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.skills import SqlSkillWriter
+from holdfast.stores.sql.tools import SqlToolWriter
 from holdfast.stores.sql.transcripts.writer import SqlTranscriptWriter
 from holdfast.stores.sql.users import SqlUserWriter
 from holdfast.stores.sql.write_scope import WriteScope
@@ -31,6 +32,7 @@ class SqlTransaction:
     resources = Lazy(SqlResourceWriter)
     skills = Lazy(SqlSkillWriter)
     proposals = Lazy(SqlProposalWriter)
+    tools = Lazy(SqlToolWriter)
     users = Lazy(SqlUserWriter)
     bindings = Lazy(SqlBindingWriter)
     deliveries = Lazy(SqlDeliveryWriter)

@@ -20,6 +20,7 @@ from holdfast.stores.sql.proposals import forget_proposals
 from holdfast.stores.sql.resources import SqlResourceWriter
 from holdfast.stores.sql.rows import MESSAGE
 from holdfast.stores.sql.skills import forget_skills
+from holdfast.stores.sql.tools import SqlToolWriter
 from holdfast.stores.sql.transcripts.forget import TOMBSTONE_COLUMNS, forget_messages
 from holdfast.stores.sql.write_scope import WriteScope, delete_vectors
 
@@ -34,7 +35,8 @@ class RecordForgetter(SqlRepository):
     def forget(self, plan: ForgetPlan, at: datetime, new_id: Callable[[], EventId]) -> tuple[int, int]:
         record_ids = [*plan.message_ids, *plan.memory_ids, *plan.derived_ids]
         found = self._rows_of(record_ids, plan.baseless)
-        insert_events(self._scope, self._events(plan, found, at, new_id))
+        tools = SqlToolWriter(self._scope).forget(plan.tool_entries)
+        insert_events(self._scope, self._events(plan, found, tools, at, new_id))
         erase_but_ids(self._scope, record_ids)
         for chunk in chunks(found, self._scope.dialect.chunk):
             self._delete(chunk, to_micros(at))
@@ -49,7 +51,12 @@ class RecordForgetter(SqlRepository):
         return len(found), len(self._rows_of(record_ids, plan.baseless)) + left
 
     def _events(
-        self, plan: ForgetPlan, found: Sequence[Any], at: datetime, new_id: Callable[[], EventId]
+        self,
+        plan: ForgetPlan,
+        found: Sequence[Any],
+        tools: Mapping[int, int],
+        at: datetime,
+        new_id: Callable[[], EventId],
     ) -> Iterator[tuple[Event, int]]:
         """Build an event for each partition that loses records: one must not show the ids of another."""
         gone: dict[int, dict[str, list[str]]] = {}
@@ -60,10 +67,13 @@ class RecordForgetter(SqlRepository):
                 lost.append(record_id)
         for resource_id, partition in SqlResourceWriter(self._scope).partitions_of(plan.resource_ids):
             gone.setdefault(partition, {}).setdefault("resources", []).append(resource_id)
+        for partition in tools:
+            gone.setdefault(partition, {})
         owners = self._scope.rows_among("id", list(gone), "SELECT id, space, kind, owner FROM partitions WHERE {}")
         for number, space, kind, owner in sorted(owners):
             lost_ids = {name: list(dict.fromkeys(ids)) for name, ids in gone[number].items()}
-            yield _deletion(Partition(space, PartitionKind(kind), owner), lost_ids, at, new_id()), number
+            place = Partition(space, PartitionKind(kind), owner)
+            yield _deletion(place, lost_ids, tools.get(number, 0), at, new_id()), number
 
     def _rows_of(self, record_ids: Sequence[str], numbers: Sequence[int]) -> list[Any]:
         """Load the rows to delete. The plan chose them; only the boundary between spaces is checked again."""
@@ -113,11 +123,15 @@ class RecordForgetter(SqlRepository):
         )
 
 
-def _deletion(place: Partition, lost: Mapping[str, Sequence[str]], at: datetime, event_id: EventId) -> Event:
-    """Build the event of records that a partition lost: counts, and as many ids as an event may name."""
+def _deletion(
+    place: Partition, lost: Mapping[str, Sequence[str]], tools: int, at: datetime, event_id: EventId
+) -> Event:
+    """Build the event of what a partition lost: counts, and as many ids of records as an event may name."""
     every = [record_id for record_ids in lost.values() for record_id in record_ids]
     only = every[0] if len(every) == 1 else None
     details: dict[str, str | int | None] = {name: len(record_ids) for name, record_ids in lost.items()}
-    if only is None:
+    if tools:
+        details["tool_entries"] = tools
+    if only is None and every:
         details["ids"] = " ".join(every[:NAMED_IDS])
     return Event(event_id, EventKind.DELETE, place.scope, at, record_key=only, details=details)

@@ -13,6 +13,7 @@ from holdfast.stores.sql.deliveries import SqlDeliveryReader
 from holdfast.stores.sql.grant_scope import SqlRepository
 from holdfast.stores.sql.proposals import proposals_of_subject, proposals_resting_on
 from holdfast.stores.sql.resources import SqlResourceReader
+from holdfast.stores.sql.tools import SqlToolReader
 
 _RESTING_ON = (
     "SELECT DISTINCT r.number, r.id, r.superseded_at IS NULL FROM evidence e"
@@ -42,9 +43,13 @@ class ForgetPlanner(SqlRepository):
         conversations = {row[0] for row in self._conversations_of(list(messages)) if row[0] is not None}
         resources = SqlResourceReader(self._scope).plan_forget(target)
         proposals = self._find_proposals(target, [*messages.values(), *memories, *derived, *resources])
-        numbers = [*messages, *baseless, *first, *proposals, *SqlResourceReader(self._scope).numbers_of(resources)]
+        tools, words = SqlToolReader(self._scope).plan_forget(target)
+        numbers = [*messages, *baseless, *first, *proposals, *words]
+        numbers += SqlResourceReader(self._scope).numbers_of(resources)
         deliveries = SqlDeliveryReader(self._scope).plan_forget(target)
-        everything = sorted([*messages.values(), *memories, *derived, *resources, *deliveries, *map(str, proposals)])
+        everything = sorted(
+            [*messages.values(), *memories, *derived, *resources, *deliveries, *map(str, proposals), *tools]
+        )
         return ForgetPlan(
             fingerprint=hashlib.sha256("\n".join([*everything, str(revisions)]).encode()).hexdigest()[:32],
             message_ids=tuple(sorted(messages.values())),
@@ -57,6 +62,7 @@ class ForgetPlanner(SqlRepository):
             resource_ids=tuple(resources),
             delivery_ids=tuple(deliveries),
             proposals=tuple(proposals),
+            tool_entries=tuple(tools),
             first_number=min(numbers, default=None),
         )
 
