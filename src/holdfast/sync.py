@@ -20,7 +20,8 @@ class Memory(BlockingMemoryMethods[AsyncMemory]):
     add_resource = blocking(AsyncMemory.add_resource)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._behind._service.origin})"
+        behind = vars(self).get("_behind")  # missing while it is being opened
+        return f"{type(self).__name__}({'' if behind is None else behind._service.origin})"
 
     @explain_arguments
     def close(self) -> None:
