@@ -352,7 +352,8 @@ def _compete(item: RecallItem[R], reading: Reading, place: _Place[R]) -> _Contes
     if is_near and _say_the_same(item, reading, other, place.reading):
         later = item.at is not None and other.at is not None and item.at > other.at
         return _Contest(item.rank > other.rank or (item.rank == other.rank and later), Omission.REPEATED)
-    if any(_say_the_same(item, reading, *hidden) for hidden in place.hidden) and not _is_news(item, other):
+    hidden = [pair for pair in place.hidden if reading.may_compare(pair[1])]
+    if any(_say_the_same(item, reading, *pair) for pair in hidden) and not _is_news(item, other):
         return _Contest(item_wins=False, reason=Omission.REPEATED)
     # Only speakers can change what they said themselves: others could hide it.
     if (item.rank, item.speaker, item.source) != (other.rank, other.speaker, other.source) or item.is_assistants:
