@@ -483,7 +483,7 @@ def test_any_least_score_is_understood(memory: Memory, min_score: float) -> None
 
 @pytest.mark.parametrize("verb", ["search", "explain", "recall"])
 def test_a_least_score_that_no_score_reaches_is_an_error_with_the_range(memory: Memory, verb: str) -> None:
-    with pytest.raises(InvalidInput, match="min_score.*from 0 to 1, not 2"):
+    with pytest.raises(InvalidInput, match=r"min_score.*from 0 to 1, not 2"):
         getattr(memory, verb)("cat on a mat", min_score=2)
 
 
