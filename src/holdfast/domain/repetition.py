@@ -196,6 +196,10 @@ class Reading:
         own, others = self._beginnings, other._beginnings
         return len(own & others) >= _LEAST_SHARED_WORDS * min(len(own), len(others))
 
+    def may_share_words(self, other: Reading) -> bool:
+        own, others = self._beginnings, other._beginnings
+        return not own or not others or not own.isdisjoint(others)
+
 
 class _Word(NamedTuple):
     """A word, casefolded. The `marker` stands for it where order matters, such as in "from Rome to Porto".
