@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from bench.calibration.observations import Floats, Observation
+from bench.calibration.observations import WHOLE, Floats, Observation
 from holdfast.domain.calibration import LEADING, Calibration
 from holdfast.domain.results import MatchSignals
 
@@ -36,23 +36,41 @@ class Figures:
 
 
 def fit(name: str, observations: Sequence[Observation], used: Iterable[str], lost: float) -> Calibration:
-    """Fit a calibration that uses these signals. Below its floor falls this share of questions with an answer.
+    """Fit a calibration that uses these signals. Below its floor falls this share of the answers in conversations.
 
-    Every kind of data counts as much as it has searches.
+    Every kind of data counts as much as it has searches. An only hit has a constant of its own: a lead that it would
+    have.
     """
     places = [place for place, signal in enumerate(SIGNALS) if signal in set(used)]
-    signals = np.array([each.signals for each in observations])[:, places]
-    constant, *weights = _logistic(signals, np.array([each.has_answer for each in observations], float))
+    signals = np.array([(*_signals(each, 0.0), _is_alone(each)) for each in observations])[:, [*places, len(SIGNALS)]]
+    constant, *weights, alone = _logistic(signals, np.array([each.has_answer for each in observations], float))
+    lone_lead = alone / weights[[SIGNALS[place] for place in places].index("lead")]
     answer = np.zeros(1 + len(SIGNALS))
     answer[0] = constant
     answer[[1 + place for place in places]] = weights
     answered = [each for each in observations if each.has_answer]
     rows = np.concatenate([_places(each) for each in answered])
     place = _fit_places(rows, np.concatenate([each.answers[:LEADING] for each in answered]).astype(float))
-    fitted = Calibration(name, _rounded(answer), (*_rounded(place),), 0.0)  # type: ignore[arg-type]
-    best = [float(scores_of(fitted, each)[0]) for each in answered if len(each.behind)]
+    fitted = Calibration(name, _rounded(answer), (*_rounded(place),), 0.0, round(lone_lead, 4))  # type: ignore[arg-type]
+    best = [float(scores_of(fitted, each)[0]) for each in answered if each.kind == WHOLE and len(each.behind)]
     floor = math.floor(float(np.quantile(best, lost)) * 10_000) / 10_000
-    return Calibration(fitted.name, fitted.answer, fitted.place, floor)
+    return replace(fitted, floor=floor)
+
+
+def _is_alone(observation: Observation) -> bool:
+    return len(observation.behind) == 1
+
+
+def _signals(observation: Observation, lone_lead: float) -> tuple[float, ...]:
+    if not _is_alone(observation):
+        return observation.signals
+    return tuple(
+        lone_lead if name == "lead" else value for name, value in zip(SIGNALS, observation.signals, strict=True)
+    )
+
+
+def _answer_likelihood(calibration: Calibration, observation: Observation) -> float:
+    return calibration.answer_likelihood(MatchSignals(*_signals(observation, calibration.lone_lead)))
 
 
 def _places(observation: Observation) -> Floats:
@@ -94,8 +112,9 @@ def _logistic(rows: Floats, outcomes: Floats) -> Floats:
 def scores_of(calibration: Calibration, observation: Observation) -> Floats:
     """Return the scores that the calibration gives to the first ten hits."""
     behind = observation.behind[:LEADING].tolist()
-    answer = calibration.answer_likelihood(MatchSignals(*observation.signals))
-    return answer * np.array(calibration.place_likelihoods(behind, range(len(behind)), observation.candidates))
+    return _answer_likelihood(calibration, observation) * np.array(
+        calibration.place_likelihoods(behind, range(len(behind)), observation.candidates)
+    )
 
 
 def fit_in_turn(name: str, observations: Sequence[Observation], used: Iterable[str], lost: float) -> dict[str, Figures]:
@@ -114,7 +133,7 @@ def measure(rated: Sequence[tuple[Observation, Calibration]]) -> Figures:
     scores = [scores_of(fitted, each) for each, fitted in rated]
     best = np.array([found[0] for found in scores])
     has = np.array([each.has_answer for each, _ in rated], float)
-    answer = np.array([fitted.answer_likelihood(MatchSignals(*each.signals)) for each, fitted in rated])
+    answer = np.array([_answer_likelihood(fitted, each) for each, fitted in rated])
     below = best < np.array([fitted.floor for _, fitted in rated])
     return Figures(
         searches=len(rated),

@@ -4,6 +4,8 @@
   exchanged, so that only the facts are missing.
 - Windows: the same with a few messages around an answer, and with as many of another conversation, so that scores of
   small stores are comparable to those of large ones.
+- Own words: the messages of one speaker alone, in a memory of theirs, and those of a speaker of another conversation.
+  The question is put into the first person.
 - Short daily messages in Chinese: each question is put to its own person's and to another's.
 """
 
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import holdfast
+from bench.calibration.first_person import in_first_person
 from bench.retrieval.datasets import Dataset, Record, Scope, load
 from bench.retrieval.systems.holdfast import added
 from holdfast.domain.calibration import LEAST_SCALE
@@ -26,9 +29,9 @@ from holdfast.domain.ranking import FloatArray
 from holdfast.ports import Embedder, Purpose
 
 SEED = 20
-WHOLE, WINDOW, DAILY = "whole conversations", "windows", "daily messages"
+WHOLE, WINDOW, OWN, DAILY = "whole conversations", "windows", "own words", "daily messages"
 METHODS = ("hybrid", "keyword", "vector")
-_WINDOW_SIZES = (3, 6, 12, 25, 60, 150)
+_WINDOW_SIZES = (1, 2, 3, 4, 5, 6, 12, 25, 60, 150)
 _TOP_K = 20
 _DAILY_GROUPS = 5
 
@@ -80,6 +83,7 @@ def observe(data: Path, embedder: Embedder) -> list[Observation]:
         return [
             *_whole(memory, conversations.scopes),
             *_windows(memory, conversations.scopes),
+            *_own_words(memory, conversations.scopes),
             *_daily(memory, daily),
         ]
 
@@ -116,6 +120,30 @@ def _windows(memory: holdfast.Memory, scopes: Sequence[Scope]) -> Iterator[Obser
                 held = {record.id for record in records}
                 for method in METHODS:
                     yield _search(memory, scope.name, WINDOW, method, name, query, held.intersection(answers))
+
+
+def _own_words(memory: holdfast.Memory, scopes: Sequence[Scope]) -> Iterator[Observation]:
+    chance = random.Random(SEED)
+    for scope, other in _with_another(scopes):
+        for speaker, stranger in zip(_speakers(scope), _speakers(other), strict=True):
+            own_words = [record for record in scope.records if record.sender == speaker]
+            foreign_words = [record for record in other.records if record.sender == stranger]
+            places = {record.id: place for place, record in enumerate(own_words)}
+            for question in scope.questions:
+                gold = [places[each] for each in question.gold if each in places]
+                query = in_first_person(question.query, speaker, {*_speakers(scope)} - {speaker})
+                if not (question.counted and gold and query):
+                    continue
+                size = chance.choice(_WINDOW_SIZES)
+                own = _window(own_words, size, chance.choice(gold) - chance.randrange(size))
+                foreign = _window(foreign_words, size, chance.randrange(len(foreign_words)))
+                for owner, records, answers in ((speaker, own, question.gold), (stranger, foreign, ())):
+                    # The first word names the owner, the rest tells apart.
+                    name = f"{owner} asked {question.qid}"
+                    added(memory, name, records)
+                    held = {record.id for record in records}.intersection(answers)
+                    for method in METHODS:
+                        yield _search(memory, scope.name, OWN, method, name, query, held)
 
 
 def _window(records: Sequence[Record], size: int, start: int) -> Sequence[Record]:

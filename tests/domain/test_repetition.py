@@ -190,3 +190,15 @@ def test_a_message_that_only_asks_is_no_answer() -> None:
 def test_any_text_can_be_read(text: str, speaker: str | None) -> None:
     assert isinstance(read_statement(text, speaker=speaker), Statement)
     is_small_talk(text)
+
+
+@given(
+    sentences,
+    st.sampled_from(("{}", "Reminder: {}!", "Change of plan: {} now", "So {}, nice!", "hey, {} again")),
+    sentences,
+)
+def test_statements_that_say_the_same_are_always_compared(one: str, frame: str, other: str) -> None:
+    first, second = Reading(frame.format(one)), Reading(other)
+    same = first.statement.repeats(second.statement) or first.statement.echoes(second.statement)
+    if same or first.statement.revises(second.statement):
+        assert first.may_compare(second)

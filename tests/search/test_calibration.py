@@ -27,7 +27,7 @@ def test_the_calibrations_were_fitted_to_this_ranking() -> None:
 
 @pytest.mark.parametrize("calibration", calibrations.CALIBRATIONS, ids=lambda each: each.name)
 @given(
-    signals=st.builds(MatchSignals, *[finite] * 6),
+    signals=st.builds(MatchSignals, *[finite] * 7),
     behind=st.lists(st.floats(-1, 0), min_size=1, max_size=30),
     size=st.integers(1, 10**7),
 )
@@ -108,8 +108,9 @@ def test_an_explanation_shows_the_basis_of_the_scores() -> None:
 
 def test_the_lead_is_that_over_the_weaker_half() -> None:
     strengths = [0.9, 0.9, 0.9, 0.5, 0.5, 0.5, 0.1]
-    assert lead_of(strengths[:LEADING]) == pytest.approx(0.9 - (0.5 + 0.5 + 0.1) / 3)
-    assert lead_of(strengths[:2]) == pytest.approx(0)
+    assert lead_of(strengths[:LEADING], 0.4) == pytest.approx(0.9 - (0.5 + 0.5 + 0.1) / 3)
+    assert lead_of(strengths[:2], 0.4) == pytest.approx(0)
+    assert lead_of(strengths[:1], 0.4) == 0.4
 
 
 def test_the_measures_agree_with_their_definitions() -> None:

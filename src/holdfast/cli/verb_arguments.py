@@ -467,7 +467,7 @@ LIBRARY: Mapping[str, tuple[Arg, ...]] = {
         Arg("said_to", help="Messages said before this time.", noun="TIME"),
         Arg("as_of", help="As known at this time, such as 2026-11-15T09:30.", noun="TIME"),
         Arg("valid_at", help="As true at this time.", noun="TIME"),
-        Arg("min_score", help="The minimum score; `recall` takes 0 (all) to 1.", noun="SCORE", kind="float"),
+        Arg("min_score", help="The minimum score, from 0 (all) to 1.", noun="SCORE", kind="float"),
         Arg(
             "method",
             help="hybrid, keyword (by words alone) or vector (by meaning alone).",
@@ -496,7 +496,7 @@ LIBRARY: Mapping[str, tuple[Arg, ...]] = {
         Arg("said_to", help="Messages said before this time.", noun="TIME"),
         Arg("as_of", help="As known at this time, such as 2026-11-15T09:30.", noun="TIME"),
         Arg("valid_at", help="As true at this time.", noun="TIME"),
-        Arg("min_score", help="The minimum score; `recall` takes 0 (all) to 1.", noun="SCORE", kind="float"),
+        Arg("min_score", help="The minimum score, from 0 (all) to 1.", noun="SCORE", kind="float"),
         Arg(
             "method",
             help="hybrid, keyword (by words alone) or vector (by meaning alone).",
@@ -525,7 +525,7 @@ LIBRARY: Mapping[str, tuple[Arg, ...]] = {
         Arg("said_to", help="Messages said before this time.", noun="TIME"),
         Arg("as_of", help="As known at this time, such as 2026-11-15T09:30.", noun="TIME"),
         Arg("valid_at", help="As true at this time.", noun="TIME"),
-        Arg("min_score", help="The minimum score; `recall` takes 0 (all) to 1.", noun="SCORE", kind="float"),
+        Arg("min_score", help="The minimum score, from 0 (all) to 1.", noun="SCORE", kind="float"),
         Arg(
             "method",
             help="hybrid, keyword (by words alone) or vector (by meaning alone).",

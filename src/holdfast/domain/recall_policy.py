@@ -260,22 +260,19 @@ def _put_trusted_first(
     they like. So neither relevance alone nor number decides between them. A message stands for the memory that was
     `learned` from it.
     """
-    trusted: list[tuple[_Place[R], Statement]] = []
+    trusted: list[tuple[_Place[R], Reading]] = []
     for place in places:
         memory = learned.get(place.item.id, place.item)
         if memory.rank >= TRUSTED_RANK:
-            is_own = memory is place.item
-            trusted.append(
-                (place, place.reading.statement if is_own else read_statement(memory.text, speaker=memory.speaker))
-            )
+            trusted.append((place, place.reading if memory is place.item else Reading(memory.text, memory.speaker)))
     if not trusted:
         return list(places), []
     ordered, shown, surplus = list(places), list[_Place[R]](), list[_Place[R]]()
-    for place, statement in trusted:
-        first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, statement))
+    for place, reading in trusted:
+        first = next(at for at, other in enumerate(ordered) if other is place or _is_rival(other, reading))
         ordered.insert(first, ordered.pop(next(at for at, other in enumerate(ordered) if other is place)))
     for place in ordered:
-        is_version = any(_is_rival(place, statement) for _, statement in trusted) and any(
+        is_version = any(_is_rival(place, reading) for _, reading in trusted) and any(
             other.item.rank < OWN_WORDS_RANK and _are_alike(place.reading.statement, other.reading.statement)
             for other in shown
         )
@@ -287,9 +284,13 @@ def _are_alike(one: Statement, other: Statement) -> bool:
     return one.covers(other, _ALIKE_SHARE) and other.covers(one, _ALIKE_SHARE)
 
 
-def _is_rival(other: _Place[R], trusted: Statement) -> bool:
+def _is_rival(other: _Place[R], trusted: Reading) -> bool:
     """True if the words of somebody else resemble a trusted memory."""
-    return other.item.rank < OWN_WORDS_RANK and other.reading.statement.covers(trusted, _LEAST_RIVAL_SHARE)
+    return (
+        other.item.rank < OWN_WORDS_RANK
+        and other.reading.may_share_words(trusted)
+        and other.reading.statement.covers(trusted.statement, _LEAST_RIVAL_SHARE)
+    )
 
 
 def _choose_for_message(
@@ -352,7 +353,8 @@ def _compete(item: RecallItem[R], reading: Reading, place: _Place[R]) -> _Contes
     if is_near and _say_the_same(item, reading, other, place.reading):
         later = item.at is not None and other.at is not None and item.at > other.at
         return _Contest(item.rank > other.rank or (item.rank == other.rank and later), Omission.REPEATED)
-    if any(_say_the_same(item, reading, *hidden) for hidden in place.hidden) and not _is_news(item, other):
+    hidden = [pair for pair in place.hidden if reading.may_compare(pair[1])]
+    if any(_say_the_same(item, reading, *pair) for pair in hidden) and not _is_news(item, other):
         return _Contest(item_wins=False, reason=Omission.REPEATED)
     # Only speakers can change what they said themselves: others could hide it.
     if (item.rank, item.speaker, item.source) != (other.rank, other.speaker, other.source) or item.is_assistants:

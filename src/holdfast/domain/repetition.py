@@ -25,10 +25,10 @@ _ECHO_SHARE = 0.75
 _LEAST_ECHO_WORDS = 2
 # A change of plan has at least so many words of the plan, and more than this share of them.
 _LEAST_REVISED_WORDS, _REVISED_SHARE = 2, 0.75
-# Texts are compared if they share so much of the words of the shorter one, whatever their endings.
+# Texts are compared if they share the beginnings of so many words of the shorter one: a stem keeps three letters.
 _LEAST_SHARED_WORDS = 0.35
-# Marks at their edges keep words of short texts apart, and short texts are quickly compared.
-_FEW_WORDS = 6
+_BEGINNING = 3
+_KEY = re.compile(r"\w[\w'’]*")
 # Longer messages hold more than courtesies.
 _MOST_COURTESY_WORDS, _MOST_COURTESY_CHARS = 12, 160
 # Marks and brackets that may follow the end of a question.
@@ -174,7 +174,7 @@ def read_statement(text: str, *, speaker: str | None = None) -> Statement:
 class Reading:
     """A text that is read as a statement only when another shares enough of its words to say the same."""
 
-    __slots__ = ("_speaker", "_statement", "_text", "_words")
+    __slots__ = ("_beginnings", "_speaker", "_statement", "_text")
 
     def __init__(self, text: str, speaker: str | None = None) -> None:
         self._text, self._speaker = text, speaker
@@ -182,7 +182,8 @@ class Reading:
         head = text[:_MOST_CHARS]
         # Without spaces there are no words to count.
         spaceless = not head.isascii() and _SPACELESS.search(head) is not None
-        self._words = None if spaceless else frozenset(head.casefold().split()) - plain_words.EMPTY
+        words = () if spaceless else frozenset(_KEY.findall(head.casefold())) - plain_words.EMPTY
+        self._beginnings = frozenset([word[:_BEGINNING] for word in words])
 
     @property
     def statement(self) -> Statement:
@@ -192,11 +193,12 @@ class Reading:
 
     def may_compare(self, other: Reading) -> bool:
         """True if the texts share so many words that one may repeat, echo or change the other."""
-        own, others = self._words, other._words
-        if own is None or others is None or len(own) < _FEW_WORDS or len(others) < _FEW_WORDS:
-            return True
-        shared = len(own & others)
-        return shared >= _LEAST_SHARED_WORDS * min(len(own), len(others))
+        own, others = self._beginnings, other._beginnings
+        return len(own & others) >= _LEAST_SHARED_WORDS * min(len(own), len(others))
+
+    def may_share_words(self, other: Reading) -> bool:
+        own, others = self._beginnings, other._beginnings
+        return not own or not others or not own.isdisjoint(others)
 
 
 class _Word(NamedTuple):

@@ -143,6 +143,7 @@ class MatchSignals(Presentable):
     bm25     the largest (saturated) word score of a hit
     lead     the strength of the best hit, less that of the weaker half of the others
     span     the largest cosine of all candidates, less the smallest
+    size     the logarithm of the number of candidates, of at most 1,000
 
     Words count by how rare they are.
     """
@@ -153,6 +154,7 @@ class MatchSignals(Presentable):
     bm25: float = 0.0
     lead: float = 0.0
     span: float = 0.0
+    size: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ QueryVector: TypeAlias = FloatArray | Callable[[str], FloatArray] | None
 
 
 MAX_TOP_K = 1_000
-MAX_SCORE = 1_000_000
 
 
 class Method(StrEnum):
@@ -74,9 +73,7 @@ class SearchOptions:
     said_to: Annotated[datetime | None, "Messages said before this time."] = None
     as_of: AsOf | None = None
     valid_at: ValidAt | None = None
-    min_score: Annotated[
-        float | None, number(-MAX_SCORE, MAX_SCORE, "SCORE"), "The minimum score; `recall` takes 0 (all) to 1."
-    ] = None
+    min_score: Annotated[float | None, number(0, 1, "SCORE"), "The minimum score, from 0 (all) to 1."] = None
     quarantined: Annotated[bool, "Include quarantined memories."] = False
     method: Annotated[Method, "hybrid, keyword (by words alone) or vector (by meaning alone)."] = Method.HYBRID
     radius: Annotated[

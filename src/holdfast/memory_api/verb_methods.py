@@ -174,7 +174,7 @@ class MemoryMethods(MemoryCalls):
         said_to: Messages said before this time.
         as_of: As known at this time, such as 2026-11-15T09:30.
         valid_at: As true at this time.
-        min_score: The minimum score; `recall` takes 0 (all) to 1.
+        min_score: The minimum score, from 0 (all) to 1.
         method: hybrid, keyword (by words alone) or vector (by meaning alone).
         radius: The minimum similarity of meaning, 0 to 1.
         condition: Records that meet a condition.
@@ -251,7 +251,7 @@ class MemoryMethods(MemoryCalls):
         said_to: Messages said before this time.
         as_of: As known at this time, such as 2026-11-15T09:30.
         valid_at: As true at this time.
-        min_score: The minimum score; `recall` takes 0 (all) to 1.
+        min_score: The minimum score, from 0 (all) to 1.
         method: hybrid, keyword (by words alone) or vector (by meaning alone).
         radius: The minimum similarity of meaning, 0 to 1.
         condition: Records that meet a condition.
@@ -328,7 +328,7 @@ class MemoryMethods(MemoryCalls):
         said_to: Messages said before this time.
         as_of: As known at this time, such as 2026-11-15T09:30.
         valid_at: As true at this time.
-        min_score: The minimum score; `recall` takes 0 (all) to 1.
+        min_score: The minimum score, from 0 (all) to 1.
         method: hybrid, keyword (by words alone) or vector (by meaning alone).
         radius: The minimum similarity of meaning, 0 to 1.
         condition: Records that meet a condition.

@@ -11,7 +11,7 @@ from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import GROUP, whole_number
 from holdfast.domain.checks import checked_whole
 from holdfast.domain.ids import MessageId
-from holdfast.domain.recall_policy import MAX_SOURCE_SHARE, Omission, Selection, check_floor, is_learned, select_hits
+from holdfast.domain.recall_policy import MAX_SOURCE_SHARE, Omission, Selection, is_learned, select_hits
 from holdfast.domain.reference_message import MessageBudget, reference_message
 from holdfast.domain.results import Hit, Recall
 from holdfast.domain.scope import Scope
@@ -50,7 +50,6 @@ class RecallMemory(QueryRead, Read[PreparedQuery, Recall]):
 
     def __post_init__(self) -> None:
         check_query(self.query, self.options)
-        check_floor(self.options.min_score)
         for name in ("budget_chars", "budget_tokens"):
             if (budget := getattr(self, name)) is not None:
                 checked_whole(budget, name, 1, _MAX_BUDGET)

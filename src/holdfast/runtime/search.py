@@ -11,15 +11,16 @@ from typing import Annotated, ClassVar
 
 from holdfast.domain.access import Action, Grant
 from holdfast.domain.arguments import GROUP
-from holdfast.domain.checks import MAX_FILTER_CHARS, MAX_QUERY_CHARS, checked_real, checked_text, checked_whole
+from holdfast.domain.checks import MAX_FILTER_CHARS, MAX_QUERY_CHARS, checked_text, checked_whole
 from holdfast.domain.conditions import checked_condition
 from holdfast.domain.contract import Usage
 from holdfast.domain.ids import Id, checked_id
 from holdfast.domain.memory import Evidence, MemoryRecord
 from holdfast.domain.ranking import FloatArray
+from holdfast.domain.recall_policy import check_floor
 from holdfast.domain.results import Absence, Component, Explanation, Hit, HitKind, Record, Way
 from holdfast.domain.scope import Scope
-from holdfast.domain.search import MAX_SCORE, MAX_TOP_K, Method, Query, check_radius
+from holdfast.domain.search import MAX_TOP_K, Method, Query, check_radius
 from holdfast.errors import EmbedderUnavailable, InvalidInput, NotFound
 from holdfast.loops import run_sync
 from holdfast.ports import Purpose, QueryVector, RankedCandidates, Reader, ScoredCandidate, SearchOptions
@@ -92,8 +93,7 @@ def check_options(wanted: SearchOptions) -> None:
     for name in ("sender", "source"):
         if (value := getattr(wanted, name)) is not None:
             checked_text(value, name, max_chars=MAX_FILTER_CHARS)
-    if wanted.min_score is not None:
-        checked_real(wanted.min_score, "min_score", -MAX_SCORE, MAX_SCORE)
+    check_floor(wanted.min_score)
     if wanted.radius is not None:
         check_radius(wanted.radius, "radius")
         if wanted.method is Method.KEYWORD:

@@ -44,7 +44,9 @@ class Likelihoods:
         """`ranking` has the first candidates by their strengths, which are divided by `scale`."""
         self._calibration, self._count, self._scale = calibration, found.count, max(scale, LEAST_SCALE)
         self._strengths = [round(strength / self._scale, SCORE_DIGITS) for strength in strengths[ranking].tolist()]
-        signals = found.match_signals(ranking[:LEADING], self._strengths[:LEADING]) if len(ranking) else MatchSignals()
+        signals = MatchSignals()
+        if len(ranking):
+            signals = found.match_signals(ranking[:LEADING], self._strengths[:LEADING], calibration.lone_lead)
         self._answer = calibration.answer_likelihood(signals)
         # Equals share the first of their places: the same sentence, said twice, is as likely an answer both times.
         places = list(range(len(self._strengths)))

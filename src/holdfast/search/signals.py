@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.domain.calibration import lead_of
+from holdfast.domain.calibration import lead_of, size_of
 from holdfast.domain.ranking import (
     PARTS,
     VECTOR_AT,
@@ -31,12 +31,14 @@ from holdfast.domain.results import MatchSignals
 from holdfast.domain.transcript import Role
 from holdfast.ports import TextFlag
 from holdfast.search.partition_index import cosines_of
-from holdfast.search.partition_view import Links
+from holdfast.search.partition_view import MESSAGE, Links
 from holdfast.search.query_parser import ParsedQuery, Period
 from holdfast.search.visibility import VisibleView
 
 # Terms times candidate rows that are processed at once.
 _CELLS = 4_000_000
+# "I" names the owner of a memory, but half as surely as a name: "How do I get wine out of a carpet?"
+_PRONOUN_SHARE = 0.5
 _YEARS = 100
 _MICROS_PER_YEAR = 31_556_952_000_000
 
@@ -59,7 +61,12 @@ def signals(seen: VisibleView, query: ParsedQuery, vector: FloatArray | None) ->
         parts[Part.DATE][:] = _date_mask(seen, query.periods)
     if query.first_person:
         parts[Part.OWN_WORDS][:] = columns.role == seen.view.names.roles.find(Role.USER)
-    return found, words.coverage(query.owner_terms, parts[Part.SPEAKER] if query.senders else None)
+    if query.senders:
+        return found, words.coverage(query.owner_terms, parts[Part.SPEAKER])
+    if query.first_person and not query.owner_terms:
+        of_owner = np.maximum(parts[Part.OWN_WORDS], columns.kind != MESSAGE)
+        return found, words.coverage((), of_owner, name_share=_PRONOUN_SHARE)
+    return found, words.coverage(query.owner_terms, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class Candidates:
     partition: IntArray
     coverages: tuple[WordCoverage, ...]
 
-    def match_signals(self, leading: IntArray, strengths: Sequence[float]) -> MatchSignals:
+    def match_signals(self, leading: IntArray, strengths: Sequence[float], lone_lead: float) -> MatchSignals:
         """Rate how well the leading hits match, and by how far the best stands out by its strength."""
         if len(self.coverages) == 1:
             own, around = self.coverages[0].shares(self.rows[leading])
@@ -98,8 +105,9 @@ class Candidates:
             words=float(around.max()),
             own=float(own[0]),
             bm25=float(self.raw[WORDS_AT, leading].max()),
-            lead=lead_of(strengths),
+            lead=lead_of(strengths, lone_lead),
             span=float(self.high[VECTOR_AT] - self.low[VECTOR_AT]),
+            size=size_of(self.count),
         )
 
 
@@ -222,12 +230,17 @@ class _WordScores:
         self._counts_by_column = np.zeros((0, 1), np.float32)
         self._column = np.zeros(view.size + 1, np.int64)
 
-    def coverage(self, owner_terms: tuple[int, ...], speakers: FloatArray | None) -> WordCoverage:
-        """Return the words that rows hold. Call `fill` first. `speakers` is 1 for rows whose speaker is named."""
+    def coverage(
+        self, owner_terms: tuple[int, ...], speakers: FloatArray | None, name_share: float = 1.0
+    ) -> WordCoverage:
+        """Return the words that rows hold. Call `fill` first.
+
+        `speakers` is 1 for rows whose speaker is named; the name counts as this share of a word of mean weight.
+        """
         terms = len(self._all_terms)
         missing = math.log1p((self._documents + 0.5) / 0.5)
         total = float(self._idf.sum()) + (terms - len(self._idf)) * missing
-        name = 0.0 if speakers is None else total / terms if terms else 1.0
+        name = 0.0 if speakers is None else name_share * (total / terms if terms else 1.0)
         scale = np.float32(total + name or 1)
         weights, owned = self._idf / scale, 0.0
         if owner_terms:
