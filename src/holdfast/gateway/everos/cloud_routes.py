@@ -224,7 +224,7 @@ def _read_handlers(auth: Authenticator) -> list[_Handler]:
             ascending=body.rank_order == "asc",
             offset=min((body.page - 1) * body.page_size, MAX_OFFSET),
             limit=body.page_size,
-            condition=_narrow(selection, owned),
+            condition=_narrow(selection, _condition(owned)),
             **_user_scope(caller, owned.user_id),
         )
         sessions = SessionNames(owned.others)
@@ -240,7 +240,8 @@ class _Search:
     def __init__(self, caller: Caller, body: CloudSearchRequest, owned: OwnedFilters) -> None:
         self._caller = caller
         self._body = body
-        self._owned = owned
+        self._user_id = owned.user_id
+        self._condition = _condition(owned)
         self._sessions = SessionNames(owned.others)
 
     async def matching(self, selection: Condition, present: Callable[[Hit, SessionNames], T]) -> list[T]:
@@ -250,14 +251,17 @@ class _Search:
             top_k=most_hits(body.top_k),
             method=body.method,
             radius=body.radius,
-            condition=_narrow(selection, self._owned),
-            **_user_scope(self._caller, self._owned.user_id),
+            condition=_narrow(selection, self._condition),
+            **_user_scope(self._caller, self._user_id),
         )
         return [present(hit, self._sessions) for hit in hits]
 
 
-def _narrow(selection: Condition, owned: OwnedFilters) -> Condition:
-    condition = condition_from(owned.others, owned.user_id, everos=True)
+def _condition(owned: OwnedFilters) -> Condition | None:
+    return condition_from(owned.others, owned.user_id, everos=True)
+
+
+def _narrow(selection: Condition, condition: Condition | None) -> Condition:
     if condition is None:
         return selection
     return AllOf((selection, *(condition.all_of if isinstance(condition, AllOf) else (condition,))))

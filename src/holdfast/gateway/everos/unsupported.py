@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.exceptions import HTTPException
 
+from holdfast.domain.contract import MAX_FIELDS
 from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.gateway.problem_responses import refusals
@@ -32,6 +33,8 @@ _CALLS = (
     ("PUT", "/api/v1/settings", "put_settings", _NO_SETTINGS),
     ("POST", "/api/v1/object/sign", "sign_object", _NO_UPLOADS),
 )
+# It is not read.
+_ANY_BODY = {"content": {"application/json": {"schema": {"type": "object", "maxProperties": MAX_FIELDS}}}}
 
 
 class NotSupported(HTTPException):
@@ -45,6 +48,8 @@ def router(auth: Authenticator) -> APIRouter:
     routes = APIRouter(tags=["EverOS"])
     for method, path, name, problem in _CALLS:
         extra = allow(AccessRule.KNOWN)["openapi_extra"] | {"parameters": _parameters(path)}
+        if method != "GET":
+            extra["requestBody"] = _ANY_BODY
         routes.add_api_route(
             path,
             _refusing(auth, problem),
