@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from holdfast.control.schemas import RequestModel
 from holdfast.domain.contract import MAX_OBJECT_FIELDS
@@ -47,6 +47,10 @@ Facts = Annotated[dict[Name, Any], Field(max_length=MAX_OBJECT_FIELDS)]
 MemoryKind = Literal["episodic_memory", "profile", "agent_case", "agent_skill"]
 SearchedKind = Literal["episodic_memory", "profile", "raw_message", "agent_memory"]
 _OF_FILES = ("ext", "extras", "name", "source", "source_info")
+
+
+def _example(body: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [body]})
 
 
 class CloudContentItem(ContentItem, RequestModel):
@@ -134,6 +138,13 @@ class CloudAddRequest(CloudOwnedRequest):
 
 
 class TrajectoryAddRequest(CloudOwnedRequest):
+    model_config = _example(
+        {
+            "user_id": "ana",
+            "messages": [{"role": "user", "timestamp": 1780000000000, "content": "Restart the printer."}],
+        }
+    )
+
     messages: Annotated[list[TrajectoryMessage], Field(min_length=1, max_length=MAX_SERVED_MESSAGES, fail_fast=True)]
     async_mode: NoEffect
 
@@ -150,6 +161,8 @@ class CloudFlushRequest(CloudOwnedRequest):
 
 
 class CloudGetRequest(RequestModel):
+    model_config = _example({"filters": {"user_id": "ana"}, "memory_type": "episodic_memory"})
+
     filters: Filters
     memory_type: MemoryKind
     page: PageNumber = 1
@@ -159,6 +172,8 @@ class CloudGetRequest(RequestModel):
 
 
 class CloudSearchRequest(RequestModel):
+    model_config = _example({"filters": {"user_id": "ana"}, "query": "Where does Ana live?"})
+
     filters: Filters
     query: Query
     include_original_data: NoEffect
@@ -170,6 +185,8 @@ class CloudSearchRequest(RequestModel):
 
 class CloudDeleteRequest(RequestModel):
     """Send `memory_id`, or `user_id` with or without `session_id`. Deletion is permanent."""
+
+    model_config = _example({"user_id": "ana", "session_id": "demo-1"})
 
     memory_id: Id | None = None
     user_id: UserId | None = None
