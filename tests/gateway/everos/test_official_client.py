@@ -206,6 +206,13 @@ def test_an_agents_key_has_its_own_memory_and_that_of_its_users(gateway: Gateway
         assert own.listed() == ["I am the scribe."]
         assert lent.found("quill")[0] == "I write with a quill."
         assert visitor.texts("quill") == ["I write with a quill."]
+        task = lent.add("And with a pen.", session="s3", at=MOMENT + 9).task_id
+        assert lent.client.v1.tasks.retrieve(task).data.task_id == task
+        with pytest.raises(everos.NotFoundError):
+            own.delete(memory_id=lent.get().episodes[0].id)
+        lent.delete(memory_id=lent.get().episodes[0].id, user_id=visitor.user_id)
+        with pytest.raises(everos.NotFoundError):
+            lent.client.v1.tasks.retrieve(task)
         lent.delete(user_id=visitor.user_id)
         assert visitor.texts("quill") == []
         own.delete(user_id="scribe", session_id="s2")
@@ -216,6 +223,26 @@ def test_an_agents_key_has_its_own_memory_and_that_of_its_users(gateway: Gateway
         for refused in ("user-that-it-has-not", ""):
             with pytest.raises((everos.PermissionDeniedError, everos.UnprocessableEntityError)):
                 own.done(own.memories.get(memory_type="episodic_memory", filters={"user_id": refused}))
+
+
+def test_an_agent_that_is_a_member_deletes_nothing(gateway: Gateway) -> None:
+    key = issue_key(gateway, "helper", kind="agent", role="member")
+    with Official(gateway, key, "helper") as official:
+        official.add("Kept.")
+        with pytest.raises(everos.PermissionDeniedError):
+            official.delete(user_id="helper", session_id="s1")
+        assert official.listed() == ["Kept."]
+
+
+def test_names_are_of_any_script(gateway: Gateway) -> None:
+    key = issue_key(gateway, "app of all", kind="operator", role="admin")
+    with Official(gateway, key, "Zoë/東京@ ☂%2F") as official:
+        task = official.add("Grüße.", session="chat mit „Zoë“ / 2").task_id
+        assert official.client.v1.tasks.retrieve(task).data.status == "success"
+        (found,) = official.get(filters={"session_id": "chat mit „Zoë“ / 2"}).episodes
+        assert (found.user_id, found.session_id) == (official.user_id, "chat mit „Zoë“ / 2")
+        official.delete(user_id=official.user_id, session_id=found.session_id)
+        assert official.listed() == []
 
 
 def test_one_key_of_an_operator_serves_all_users_as_an_account_of_the_cloud_does(gateway: Gateway) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from official import CLIENTS, Official
-from served import MOMENT, Gateway, Visitor
+from served import MOMENT, Gateway, Visitor, serving
 
+from blank import blank
 from holdfast.errors import InvalidInput
 from holdfast.gateway.everos.cloud_filters import split_user
 
@@ -269,6 +271,29 @@ def test_a_body_that_cannot_be_read_or_is_too_large_has_the_same_envelope(offici
             )
         assert caught.value.status_code == status
         refused(caught, {400: "BAD_REQUEST", 422: "INVALID_INPUT", 413: "BODY_TOO_LARGE"}[status])
+
+
+def test_a_text_that_is_no_unicode_is_refused(official: Official) -> None:
+    for body in (
+        {"filters": {"user_id": official.user_id, "session_id": "\ud800"}, "query": "x"},
+        {"filters": {"user_id": "\ud800"}, "query": "x"},
+        {"filters": {"user_id": official.user_id, "\ud800": "x"}, "query": "x"},
+        {"filters": {"user_id": official.user_id}, "query": "\ud800"},
+    ):
+        with pytest.raises(everos.UnprocessableEntityError) as caught:
+            official.client.post("/api/v1/memories/search", cast_to=object, content=json.dumps(body).encode())
+        refused(caught, "INVALID_INPUT")
+
+
+def test_too_many_calls_are_limited(tmp_path: Path) -> None:
+    with serving(blank(tmp_path / "memory.db"), rate_per_minute=1) as gateway:
+        with (
+            Official(gateway, gateway.user("ana").key, "ana") as official,
+            pytest.raises(everos.RateLimitError) as caught,
+        ):
+            for _ in range(100):
+                official.get()
+        refused(caught, "RATE_LIMITED")
 
 
 # --- filters ---

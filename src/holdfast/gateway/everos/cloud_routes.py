@@ -7,14 +7,16 @@ conversations of the channel `agent`; they are agent cases, and procedural memor
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Path, Request
 
 from holdfast.domain.access import ActorKind
 from holdfast.domain.conditions import AllOf, AnyOf, Compare, Condition, Field, Not, Op
 from holdfast.domain.filters import condition_from
+from holdfast.domain.ids import MessageId
 from holdfast.domain.memory import Plane
 from holdfast.domain.results import Hit
 from holdfast.domain.scope import Scope
@@ -71,7 +73,9 @@ _LISTS: dict[str, tuple[Condition, str, Callable[[Hit, SessionNames], EverosResp
 }
 # The name of a route, its path, its function, and the statuses of its own refusals.
 _Handler = tuple[str, str, Callable[..., Awaitable[Any]], tuple[int, ...]]
-TaskId = Annotated[str, Path(min_length=1, max_length=80)]
+# In the id of a task, between a message and its user.
+_OF_USER = "@"
+TaskId = Annotated[str, Path(min_length=1, max_length=4_096)]
 
 
 def router(auth: Authenticator) -> APIRouter:
@@ -107,7 +111,9 @@ def router(auth: Authenticator) -> APIRouter:
     async def get_task(request: Request, task_id: TaskId) -> Envelope[CloudTaskData]:
         """The state of an add: `success`, as its messages are stored when it returns; 404 once they are forgotten."""
         caller = await auth.any_key(request)
-        await caller.memory.get(task_id, **_own_scope(caller))
+        message_id, _, user = task_id.partition(_OF_USER)
+        scope = _user_scope(caller, unquote(user)) if user else _own_scope(caller)
+        await caller.memory.get(message_id, **scope)
         return to_envelope(request, CloudTaskData(task_id=task_id, status="success"))
 
     return routes
@@ -169,10 +175,18 @@ async def _add(
         message="the messages are stored and can be searched",
         message_count=len(body.messages),
         status="accumulated",
-        task_id=next((each for each in added.message_ids if each is not None), None),
+        task_id=_task_id(caller, body.user_id, added.message_ids),
         ignored=ignored_in(body),
     )
     return to_envelope(request, data)
+
+
+def _task_id(caller: Caller, user_id: str, message_ids: Iterable[MessageId | None]) -> str | None:
+    """The first message, and its user if the key alone does not say whose it is."""
+    first = next((each for each in message_ids if each is not None), None)
+    if first is None or caller.actor.id == user_id:
+        return first
+    return f"{first}{_OF_USER}{quote(user_id, safe='')}"
 
 
 async def _flush(
