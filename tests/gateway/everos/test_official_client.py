@@ -3,6 +3,7 @@ an agent."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import everos
 import pytest
 from official import CLIENTS, Official, issue_key
-from served import MOMENT, Gateway, Visitor
+from served import MOMENT, Gateway, Visitor, serving
+
+from postgres import ON_POSTGRES
 
 CLIMBING = "I love climbing in Yosemite every spring."
 COFFEE = "Mein Lieblingscafé heißt „Zum Löwen“ ☕ 東京."
@@ -26,11 +29,17 @@ WORK: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(params=CLIENTS)
-def either(gateway: Gateway, visitor: Visitor, request: pytest.FixtureRequest) -> Iterator[Official]:
-    """A client of each kind, of a user of this test only."""
-    with Official(gateway, visitor.key, visitor.user_id, request.param) as found:
-        yield found
+@pytest.fixture(params=[*CLIENTS, ON_POSTGRES])
+def either(request: pytest.FixtureRequest) -> Iterator[Official]:
+    """A client of each kind, of a user of this test only; and one of a gateway on PostgreSQL."""
+    with contextlib.ExitStack() as ending:
+        if request.param in CLIENTS:
+            gateway, visitor = request.getfixturevalue("gateway"), request.getfixturevalue("visitor")
+        else:
+            gateway = ending.enter_context(serving(request.getfixturevalue("postgres_url")))
+            visitor = gateway.user("ana")
+        kind = request.param if request.param in CLIENTS else "sync"
+        yield ending.enter_context(Official(gateway, visitor.key, visitor.user_id, kind))
 
 
 @pytest.fixture
