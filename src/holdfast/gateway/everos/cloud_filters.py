@@ -40,16 +40,15 @@ def _take_users(node: Mapping[str, Any], path: str, depth: int, users: list[str]
         elif name == "group_id":
             raise NotSupported(f"{path}.group_id: {NO_GROUPS}")
         elif name == "AND" and isinstance(value, list) and depth < MAX_DEPTH:
-            parts = [
-                _take_users(part, f"{path}.AND[{number}]", depth + 1, users) or None if part else part
-                for number, part in enumerate(value)
-                if isinstance(part, Mapping)
-            ]
-            # Other parts are refused by the parser of the filters.
-            left = [part for part in parts if part is not None]
-            left += [part for part in value if not isinstance(part, Mapping)]
-            if left or not value:
-                others[name] = left
+            parts = []
+            for number, part in enumerate(value):
+                # What is no object, or empty, is refused by the parser of the filters.
+                if not isinstance(part, Mapping) or not part:
+                    parts.append(part)
+                elif left := _take_users(part, f"{path}.AND[{number}]", depth + 1, users):
+                    parts.append(left)
+            if parts or not value:
+                others[name] = parts
         else:
             others[name] = value
     return others
