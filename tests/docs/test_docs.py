@@ -144,7 +144,9 @@ def test_every_route_is_in_the_reference_with_who_may_call_it() -> None:
     text = (ROOT / "docs/reference/http.md").read_text("utf-8")
     app = create_route_app(None, None, GatewayConfig(operator_token=OPERATOR_KEY), Metrics())  # type: ignore[arg-type]
     for route in app.state.table:
-        path = re.sub(r"^/verbs/.+", "/verbs/{action}", route.path.replace(":path", "")).replace("/api/v1/", "/api/v2/")
+        path = re.sub(r"^/verbs/.+", "/verbs/{action}", route.path.replace(":path", "")).replace(
+            "/api/v1/memory/", "/api/v2/memory/"
+        )
         for method in route.methods:
             assert f"| `{method} {path}` | {route.openapi_extra[RULE]} |" in text
 

@@ -103,6 +103,8 @@ def settled(gateway: Gateway, user: str, app: str) -> Home:
 
 
 Probe = Callable[[Home, Home, list[str]], list[httpx2.Response]]
+# The body of a request, for the caller's home and another.
+Body = Callable[[Home, Home], dict[str, Any]]
 
 
 def _get(path: str) -> Probe:
@@ -367,6 +369,84 @@ def _everos(path: str, *bodies: Callable[[Home, Home], dict[str, Any]]) -> Probe
     return probe
 
 
+CLOUD = "/api/v1/memories"
+
+
+def _cloud(path: str, *bodies: Body) -> Probe:
+    """Probe a route of EverOS's cloud, which knows no apps: in the caller's own name, and in another user's."""
+
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        me, answers = mine.visitor, []
+        for user in (me.user_id, theirs.visitor.user_id) if me.app_id == "default" else (theirs.visitor.user_id,):
+            for make in bodies:
+                body = make(mine, theirs)
+                if "filters" in body:
+                    body["filters"]["user_id"] = user
+                else:
+                    body["user_id"] = user
+                answers.append(me.http.post(f"{CLOUD}{path}", json=body, headers=me.headers))
+                expected = (403,) if user != me.user_id else (200, 204, 404)
+                assert answers[-1].status_code in expected, answers[-1].text
+        return answers
+
+    return probe
+
+
+def _cloud_add(mine: Home, theirs: Home) -> dict[str, Any]:
+    said = {"role": "user", "timestamp": MOMENT, "content": f"Mine is {mine.canary}."}
+    return {"session_id": "cloud", "messages": [said]}
+
+
+def _cloud_searches() -> list[Body]:
+    kinds = ["episodic_memory", "agent_memory", "raw_message"]
+    asked = {"query": "lantern anchor harbour"}
+    return [
+        lambda mine, theirs: {**asked, "filters": {}, "memory_types": kinds},
+        lambda mine, theirs: {**asked, "filters": {"session_id": theirs.ids["session"]}, "memory_types": kinds},
+        lambda mine, theirs: {**asked, "filters": {"sender_id": theirs.visitor.user_id}},
+    ]
+
+
+def _cloud_get(kind: str) -> Body:
+    return lambda mine, theirs: {"filters": {}, "memory_type": kind, "page_size": 100}
+
+
+def _cloud_task(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+    answer = mine.visitor.http.get(f"/api/v1/tasks/{theirs.ids['message']}", headers=mine.visitor.headers)
+    assert answer.status_code == 404
+    return [answer]
+
+
+def _not_supported(method: str, path: str) -> Probe:
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        named = re.sub(r"\{\w+\}", theirs.visitor.user_id, path)
+        sent = {} if method == "GET" else {"json": {"group_id": theirs.visitor.user_id}}
+        answer = mine.visitor.http.request(method, named, headers=mine.visitor.headers, **sent)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, "NOT_SUPPORTED")
+        return [answer]
+
+    return probe
+
+
+CLOUDS: dict[str, Probe] = {
+    "": _cloud("", _cloud_add),
+    "/agent": _cloud("/agent", _cloud_add),
+    "/flush": _cloud("/flush", lambda mine, theirs: {"session_id": "one"}),
+    "/agent/flush": _cloud("/agent/flush", lambda mine, theirs: {}),
+    "/search": _cloud("/search", *_cloud_searches()),
+    "/get": _cloud("/get", *map(_cloud_get, ("episodic_memory", "agent_case", "agent_skill"))),
+    "/delete": _cloud(
+        "/delete",
+        lambda mine, theirs: {"memory_id": theirs.ids["message"]},
+        lambda mine, theirs: {"memory_id": theirs.ids["memory"]},
+        lambda mine, theirs: {"session_id": theirs.ids["session"]},
+    ),
+}
+UNSUPPORTED = [
+    ("POST", f"{CLOUD}/group"),
+    ("POST", f"{CLOUD}/group/flush"),
+    *((method, path) for method, path in ROUTES if re.match(r"/api/v1/(groups|senders|settings|object)\b", path)),
+]
 COMPANY = "/companies/{company_id}/memory"
 _SOURCE = {"source": {"kind": "run", "run_id": "r"}, "payload": {"text": "Mine."}}
 
@@ -474,6 +554,9 @@ PROBES: dict[tuple[str, str], Probe] = {
         for version in ("v1", "v2")
         for name, bodies in EVEROS.items()
     },
+    **{("POST", f"{CLOUD}{path}"): probe for path, probe in CLOUDS.items()},
+    ("GET", "/api/v1/tasks/{task_id}"): _cloud_task,
+    **{(method, path): _not_supported(method, path) for method, path in UNSUPPORTED},
     **{
         ("POST", path): (_control_verb if path.removeprefix("/verbs/") in control_verbs() else _verb)(
             path.removeprefix("/verbs/")
@@ -492,8 +575,12 @@ def test_every_route_says_who_may_call_it_and_has_a_probe() -> None:
 
 
 def walled(mine: Home, other: Home, route: tuple[str, str]) -> bool:
-    """True if the route must keep the two apart. Apps divide one user's memory, but not on a company's routes."""
-    return not route[1].startswith("/companies/") or mine.visitor.user_id != other.visitor.user_id
+    """True if the route must keep the two apart. Apps divide one user's memory, but not on a company's routes, and
+    EverOS's cloud knows none."""
+    return (
+        not route[1].startswith(("/companies/", CLOUD, "/api/v1/tasks"))
+        or mine.visitor.user_id != other.visitor.user_id
+    )
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route in PROBES], ids=lambda route: " ".join(route))

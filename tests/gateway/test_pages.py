@@ -141,5 +141,7 @@ def test_the_examples_work(gateway: Gateway) -> None:
         if "/users" in url:
             keys["$KEY"] = answer.json().get("user_key", keys.get("$KEY"))
         understood = (200, 201) if number < len(FIRST) else (200, 201, 204, 404, 409)
+        if '"code":"NOT_SUPPORTED"' in answer.text:  # calls of EverOS's cloud that have no equivalent
+            understood = (422,)
         assert answer.status_code in understood, f"{method} {url} {body!r}: {answer.text}"
         assert "this route" not in answer.text, f"{method} {url}: {answer.text}"

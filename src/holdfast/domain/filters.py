@@ -221,6 +221,7 @@ def _join_conditions(how: type[AllOf] | type[AnyOf], parts: Sequence[Condition],
 
 # Any other name is quoted.
 _KNOWN = frozenset({"session_id", "sender_id", "timestamp", "parent_type", "parent_id", "AND", "OR", *_RESERVED, *Op})
+_KNOWN |= {"user_id", "group_id"}
 
 
 def _below(path: str, name: object) -> str:

@@ -32,6 +32,7 @@ from holdfast.gateway.authentication import (
 from holdfast.gateway.config import GatewayConfig
 from holdfast.gateway.edge import wrap_app
 from holdfast.gateway.edge.observers import Metrics
+from holdfast.gateway.everos import cloud_routes, unsupported
 from holdfast.gateway.everos import routes as everos
 from holdfast.gateway.openapi import complete_openapi, operation_id
 from holdfast.gateway.pages import routes as pages
@@ -72,6 +73,8 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         tool_registries.router(auth),
         _verb_routes(auth),
         everos.router(auth),
+        cloud_routes.router(auth),
+        unsupported.router(auth),
         *control.routers(auth),
         pages.router(config, lambda: app.openapi()),
     )

@@ -59,7 +59,7 @@ _SECURITY: dict[AccessRule, list[dict[str, list[str]]]] = {
     AccessRule.PUBLIC: [],
     AccessRule.USER: [{"userKey": []}],
     AccessRule.OPERATOR: [{"operatorToken": []}],
-    AccessRule.KNOWN: [{"userKey": []}, {"operatorToken": []}],
+    AccessRule.KNOWN: [{"userKey": []}, {"agentKey": []}, {"operatorKey": []}, {"operatorToken": []}],
     AccessRule.COMPANY: [{"operatorToken": []}, {"operatorKey": []}, {"agentKey": []}, {"userKey": []}],
     # Nothing at all is enough where the operator lets anybody sign up.
     AccessRule.SIGN_UP: [{"operatorToken": []}, {"userKey": []}, {}],

@@ -25,7 +25,7 @@ from holdfast.domain.arguments import alternate_names
 from holdfast.domain.bindings import KEY_PATTERN
 from holdfast.domain.contract import CURSOR_PATTERN
 from holdfast.domain.unknown_fields import explain_unknown, names_at
-from holdfast.gateway.edge.problem_json import phrase, problem_body
+from holdfast.gateway.edge.problem_json import NOT_SUPPORTED, phrase, problem_body
 from holdfast.gateway.everos.schemas import EverosRequest
 from holdfast.gateway.pages import start
 from holdfast.gateway.pages.html import accepts_page, page
@@ -271,7 +271,8 @@ def _methods_of(request: Request) -> list[str]:
 
 
 def _code(status: int) -> str:
-    known = {413: "too_large", 415: "unsupported_media_type"}
+    # A 422 of another kind is an `InvalidInput`.
+    known = {413: "too_large", 415: "unsupported_media_type", 422: NOT_SUPPORTED}
     return known.get(status, "http_error")
 
 

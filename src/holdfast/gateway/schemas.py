@@ -118,7 +118,7 @@ class SignedRequest(RequestModel):
 
 
 # Accepted from clients of EverOS. A response names those that the request had.
-_NO_EFFECT = ("defer_extraction", "enable_llm_rerank", "include_profile")
+_NO_EFFECT = ("async_mode", "defer_extraction", "enable_llm_rerank", "include_original_data", "include_profile")
 NoEffect = Annotated[bool | None, Field(default=None, description="Has no effect; the response names it as ignored.")]
 Ignored = Annotated[
     list[str],

@@ -38,7 +38,7 @@ def test_it_is_a_problem_document() -> None:
     }
 
 
-@pytest.mark.parametrize("prefix", ["/api/v1/memory", "/api/v2/memory"])
+@pytest.mark.parametrize("prefix", ["/api/v1/memory", "/api/v2/memory", "/api/v1/memories"])
 def test_under_the_paths_of_everos_it_has_its_envelope(prefix: str) -> None:
     start, body = answered(f"{prefix}/add")
     told = json.loads(body)
@@ -54,6 +54,12 @@ def test_under_the_paths_of_everos_it_has_its_envelope(prefix: str) -> None:
 def test_a_path_that_only_begins_like_one_is_none_of_them() -> None:
     assert not is_everos("/api/v1/memoryless")
     assert not is_everos("/api/v3/memory/add")
+    assert not is_everos("/api/v1/groupsies")
+
+
+@pytest.mark.parametrize("noun", ["groups", "senders", "settings", "tasks"])
+def test_a_name_in_a_path_of_everos_is_not_repeated(noun: str) -> None:
+    assert json.loads(answered(f"/api/v1/{noun}/secret")[1])["error"]["path"] == f"/api/v1/{noun}"
 
 
 def test_an_answer_to_head_has_no_body() -> None:

@@ -14,8 +14,14 @@ from typing import Any
 from starlette.types import Scope, Send
 
 REQUEST_ID = "holdfast.request_id"
-_EVEROS = ("/api/v1/memory", "/api/v2/memory")
-_EVEROS_ROUTES = ("/add", "/flush", "/search", "/get")
+# The prefixes of EverOS's own service and of its cloud, and what follows them in paths that hold nothing else.
+_EVEROS = (
+    *("/api/v1/memory", "/api/v2/memory", "/api/v1/memories"),
+    *(f"/api/v1/{noun}" for noun in ("groups", "senders", "settings", "tasks", "object")),
+)
+_EVEROS_ROUTES = frozenset(
+    {"/add", "/flush", "/search", "/get", "/delete", "/agent", "/agent/flush", "/group", "/group/flush", "/sign"}
+)
 # Codes that EverOS's clients know; for other statuses, our own code in capitals.
 _EVEROS_CODES = {
     400: "BAD_REQUEST",
@@ -26,6 +32,7 @@ _EVEROS_CODES = {
     500: "INTERNAL_ERROR",
     503: "EXTERNAL_SERVICE_UNAVAILABLE",
 }
+NOT_SUPPORTED = "not_supported"
 # From RFC 9110: Python's own differ between versions.
 _PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
 Headers = Iterable[tuple[bytes, bytes]]
@@ -48,7 +55,7 @@ def is_everos(path: str) -> bool:
 
 def _known_path(path: str) -> str:
     """The path, if it is a route's; else the part that all have: what was sent is not repeated."""
-    prefix = next(each for each in _EVEROS if path.startswith(each))
+    prefix = next(each for each in _EVEROS if path == each or path.startswith(each + "/"))
     return path if path.removeprefix(prefix) in _EVEROS_ROUTES else prefix
 
 
@@ -70,7 +77,7 @@ def problem_body(
             {
                 "request_id": request_id(scope),
                 "error": {
-                    "code": _EVEROS_CODES.get(status, code.upper()),
+                    "code": code.upper() if code == NOT_SUPPORTED else _EVEROS_CODES.get(status, code.upper()),
                     "message": detail,
                     "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
                     "path": _known_path(path),

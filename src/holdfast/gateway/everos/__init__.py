@@ -1,1 +1,1 @@
-"""Routes compatible with EverOS clients: `/api/v2/memory/*` and `/api/v1/memory/*`."""
+"""Routes for clients of EverOS: `/api/v2/memory` and `/api/v1/memory`, and `/api/v1/memories` of its cloud."""

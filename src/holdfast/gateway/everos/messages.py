@@ -22,11 +22,14 @@ from holdfast.gateway.everos.schemas import EverosToolCall, MessageItem, Unproce
 _NAME, _CALLS, _ANSWERS, _SAID = "sender_name", "tool_calls", "tool_call_id", "content_chars"
 
 
-def drafts_of(messages: Sequence[MessageItem], user_id: str) -> list[Draft]:
-    """Convert all messages, or raise for all of them. Messages without text are skipped."""
+def drafts_of(messages: Sequence[MessageItem], user_id: str | None) -> list[Draft]:
+    """Convert all messages, or raise for all of them. Messages without text are skipped.
+
+    Messages with role user must be from this user; without one, from anybody.
+    """
     drafts: list[Draft] = []
     for index, message in enumerate(messages):
-        if message.role == "user" and message.sender_id != user_id:
+        if message.role == "user" and user_id not in (None, message.sender_id):
             raise AccessDenied(
                 f"messages[{index}].sender_id: is not the user of this key; send that user's id, or the other"
                 " user's key"

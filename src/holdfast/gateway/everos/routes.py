@@ -49,7 +49,7 @@ Handler = tuple[str, Callable[..., Awaitable[Any]], tuple[int, ...]]
 PREFIXES = ("/api/v2/memory", "/api/v1/memory")
 # Limit for a session that is never flushed.
 MOST_UNPROCESSED = 500
-_ORDERS = {"timestamp": "said", "updated_at": "recorded"}
+ORDERS = {"timestamp": "said", "updated_at": "recorded"}
 
 
 def router(auth: Authenticator) -> APIRouter:
@@ -80,7 +80,7 @@ def _write_handlers(auth: Authenticator) -> list[Handler]:
             source=session if session.startswith(RESOURCE) else None,
             **caller.where(body.app_id, body.project_id, session),
         )
-        return _to_envelope(
+        return to_envelope(
             request, AddData(message_count=len(body.messages), status="accumulated", ignored=ignored_fields(body))
         )
 
@@ -89,7 +89,7 @@ def _write_handlers(auth: Authenticator) -> list[Handler]:
         caller = await auth.user(request)
         where = caller.where(body.app_id, body.project_id, body.session_id)
         found = await caller.memory.flush(idempotency_key=idempotency_key, **where)
-        return _to_envelope(request, FlushData(status="extracted" if found.messages else "no_extraction"))
+        return to_envelope(request, FlushData(status="extracted" if found.messages else "no_extraction"))
 
     return [("add", add, (403, 409, 415)), ("flush", flush, ())]
 
@@ -102,10 +102,10 @@ def _read_handlers(auth: Authenticator) -> list[Handler]:
         waiting = await _unprocessed_messages(caller, body, body.filters or {})
         ignored = ignored_fields(body)
         if body.user_id is None:
-            return _to_envelope(request, SearchData(unprocessed_messages=waiting, ignored=ignored))
+            return to_envelope(request, SearchData(unprocessed_messages=waiting, ignored=ignored))
         hits = await caller.memory.search(
             body.query,
-            top_k=MAX_TOP_K if body.top_k == AS_MANY_AS_ALLOWED else body.top_k,
+            top_k=most_hits(body.top_k),
             method=body.method,
             radius=body.radius,
             min_score=body.min_score,
@@ -114,16 +114,16 @@ def _read_handlers(auth: Authenticator) -> list[Handler]:
         )
         sessions = SessionNames(body.filters)
         episodes = [presenters.found_episode(each, sessions) for each in hits]
-        return _to_envelope(request, SearchData(episodes=episodes, unprocessed_messages=waiting, ignored=ignored))
+        return to_envelope(request, SearchData(episodes=episodes, unprocessed_messages=waiting, ignored=ignored))
 
     async def get(request: Request, body: GetInput) -> Envelope[GetData]:
         """List messages and memories as episodes, in pages, with the total count."""
         caller = await _owner(auth, request, body)
         condition = condition_from(body.filters or {}, caller.user_id, everos=True)
         if body.memory_type != "episode":
-            return _to_envelope(request, GetData())
+            return to_envelope(request, GetData())
         found = await caller.memory.browse(
-            order=_ORDERS[body.sort_by],
+            order=ORDERS[body.sort_by],
             ascending=body.sort_order == "asc",
             offset=min((body.page - 1) * body.page_size, MAX_OFFSET),
             limit=body.page_size,
@@ -132,7 +132,7 @@ def _read_handlers(auth: Authenticator) -> list[Handler]:
         )
         sessions = SessionNames(body.filters)
         episodes = [presenters.episode(to_hit(each, 0.0), sessions) for each in found.items]
-        return _to_envelope(request, GetData(episodes=episodes, total_count=found.total, count=len(episodes)))
+        return to_envelope(request, GetData(episodes=episodes, total_count=found.total, count=len(episodes)))
 
     return [("search", search, (403,)), ("get", get, (403,))]
 
@@ -158,5 +158,9 @@ async def _unprocessed_messages(
     return [to_unprocessed_message(each, session) for each in reversed(own)]
 
 
-def _to_envelope(request: Request, data: T) -> Envelope[T]:
+def most_hits(top_k: int) -> int:
+    return MAX_TOP_K if top_k == AS_MANY_AS_ALLOWED else top_k
+
+
+def to_envelope(request: Request, data: T) -> Envelope[T]:
     return Envelope(request_id=request_id(request.scope) or uuid4().hex, data=data)

@@ -64,6 +64,12 @@ def _timestamp(value: int) -> int:
     return value
 
 
+def _count(top_k: int) -> int:
+    if top_k == 0:
+        raise ValueError("must be -1 or 1 to 100")
+    return top_k
+
+
 def problem_of(session_id: str) -> str | None:
     """The reason why this is not a valid conversation name, if it is not."""
     try:
@@ -94,6 +100,14 @@ Owner = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHAR
 Name = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT_CHARS)]
 Share = Annotated[float, Field(ge=0, le=1)]
+TopK = Annotated[
+    int,
+    Field(ge=AS_MANY_AS_ALLOWED, le=MAX_TOP_K, json_schema_extra={"not": {"const": 0}}),
+    AfterValidator(_count),
+]
+PageNumber = Annotated[int, Field(ge=1, le=_MAX_PAGE_NUMBER)]
+PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE)]
+Query = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
 Filters = Annotated[
     dict[str, Any],
     Field(
@@ -130,7 +144,7 @@ class ContentItem(EverosRequest):
         return self
 
 
-def _items(value: Any) -> Any:
+def text_items(value: Any) -> Any:
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
 
@@ -140,7 +154,7 @@ Content = Annotated[
     list[ContentItem],
     Field(max_length=MAX_SERVED_MESSAGES, fail_fast=True),
     BeforeValidator(
-        _items,
+        text_items,
         json_schema_input_type=Text | Annotated[list[ContentItem], Field(max_length=MAX_SERVED_MESSAGES)],
     ),
 ]
@@ -157,18 +171,28 @@ class EverosToolCall(EverosRequest):
     function: ToolFunction
 
 
+SenderId = Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
+Timestamp = Annotated[
+    int,
+    Field(
+        gt=0,
+        le=_LAST_MS,
+        description="When the message was said, in milliseconds since 1970, UTC.",
+        examples=[1780000000000],
+    ),
+    AfterValidator(_timestamp),
+]
+ToolCallId = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)]
+
+
 class MessageItem(EverosRequest):
-    sender_id: Annotated[str, StringConstraints(min_length=1, max_length=MAX_PART_CHARS)]
+    sender_id: SenderId
     sender_name: Annotated[str, StringConstraints(max_length=_MAX_NAME_CHARS)] | None = None
     role: SenderRole
-    timestamp: Annotated[int, Field(gt=0, le=_LAST_MS), AfterValidator(_timestamp)] = Field(
-        description="When the message was said, in milliseconds since 1970, UTC.", examples=[1780000000000]
-    )
+    timestamp: Timestamp
     content: Content
     tool_calls: Annotated[list[EverosToolCall], Field(max_length=MAX_SERVED_MESSAGES, fail_fast=True)] | None = None
-    tool_call_id: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_NAME_CHARS)] | None = Field(
-        default=None, description="Required if the role is tool."
-    )
+    tool_call_id: ToolCallId | None = Field(default=None, description="Required if the role is tool.")
 
     @model_validator(mode="after")
     def _answers_a_call(self) -> Self:
@@ -205,30 +229,22 @@ class SearchInput(OwnedRequest):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "ana", "query": "Where does Ana live?"}]})
 
-    query: Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARS)]
+    query: Query
     method: Method = "hybrid"
-    top_k: Annotated[int, Field(ge=AS_MANY_AS_ALLOWED, le=MAX_TOP_K, json_schema_extra={"not": {"const": 0}})] = (
-        AS_MANY_AS_ALLOWED
-    )
+    top_k: TopK = AS_MANY_AS_ALLOWED
     radius: Share | None = None
     min_score: Share | None = None
     include_profile: NoEffect
     enable_llm_rerank: NoEffect
     filters: Filters | None = None
 
-    @model_validator(mode="after")
-    def _some(self) -> Self:
-        if self.top_k == 0:
-            raise ValueError("top_k must be -1 or 1 to 100")
-        return self
-
 
 class GetInput(OwnedRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "ana", "memory_type": "episode"}]})
 
     memory_type: MemoryType
-    page: Annotated[int, Field(ge=1, le=_MAX_PAGE_NUMBER)] = 1
-    page_size: Annotated[int, Field(ge=1, le=MAX_PAGE)] = 20
+    page: PageNumber = 1
+    page_size: PageSize = 20
     sort_by: Literal["timestamp", "updated_at"] = "timestamp"
     sort_order: Literal["asc", "desc"] = "desc"
     filters: Filters | None = None
