@@ -343,7 +343,7 @@ def test_no_module_is_longer_than_five_hundred_lines() -> None:
 
 # Many methods are right in two kinds of class: a conformance suite has one per promise, and a public face one per call.
 SUITES = {"ProviderContract", "StoreContract", "DurableStoreContract"}
-FACES = {"ControlPlane", "AsyncControlPlane"}
+FACES = {"ControlPlane", "AsyncControlPlane", "MemoryRuntime", "AsyncMemoryRuntime"}
 
 
 @cache
