@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench.calibration.first_person import in_first_person
 from bench.calibration.fitting import auroc, calibration_error
 from bench.calibration.sample import ranking_version, sample_strengths
 from hypothesis import given
@@ -121,3 +122,18 @@ def test_the_measures_agree_with_their_definitions() -> None:
     assert auroc(scores, outcomes) == pytest.approx(np.mean(pairs))
     assert calibration_error(np.full(4, 0.5), np.array([1.0, 0, 1, 0])) == 0
     assert calibration_error(np.full(4, 0.95), np.zeros(4)) == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Where does Ana live?", "Where do I live?"),
+        ("What is Ana's favourite food?", "What is my favourite food?"),
+        ("How long has Ana had her dog?", "How long have I had my dog?"),
+        ("What did the doctor recommend to Ana?", "What did the doctor recommend to me?"),
+        ("Why did Ana move with Ben?", None),
+        ("Where does Ben live?", None),
+    ],
+)
+def test_a_question_about_one_speaker_is_put_into_the_first_person(question: str, expected: str | None) -> None:
+    assert in_first_person(question, "Ana", {"Ben"}) == expected
