@@ -538,7 +538,9 @@ def test_a_skill_that_fails_is_not_recalled_until_it_is_edited(runtime: MemoryRu
     with holdfast.open(location, embedder="fake") as memory:
         events = memory.events(kind=EventKind.MAINTENANCE, subject="ana")
     details = {"operation": "maintain", "outcome": "mismatch"}
-    assert [(each.record_key, each.details) for each in events] == [(listed(runtime)[NAME].memory_id, details)] * 2
+    proposed, *used = events
+    assert proposed.details == {"operation": "maintain", "procedures": 0, "notes": 1}
+    assert [(each.record_key, each.details) for each in used] == [(listed(runtime)[NAME].memory_id, details)] * 2
     assert listed(runtime)[NAME].status is SkillStatus.LOW_VALUE
     runtime.edit_runtime_skill(RuntimeSkillEditRequest(NAME, procedure=STEPS.replace("5432", "5433")))
     assert listed(runtime)[NAME].status is SkillStatus.ACTIVE

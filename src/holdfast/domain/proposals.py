@@ -144,8 +144,9 @@ def checked_proposal(value: object, max_chars: int) -> MemoryProposal:
 
 def _without_blanks(write: RuntimeSkillWrite) -> RuntimeSkillWrite:
     """Empty the parts that hold only blanks, for which a validation has a reason."""
-    parts = {name: getattr(write, name) for name in ("title", "topic", "summary")}
-    return replace(write, **{name: "" for name, part in parts.items() if isinstance(part, str) and not part.strip()})
+    blank = [name for name in ("title", "topic", "summary") if str(getattr(write, name)).isspace()]
+    emptied: dict[str, Any] = dict.fromkeys(blank, "")
+    return replace(write, **emptied)
 
 
 def _check_unless_blank(value: object, field: str, most: int) -> None:

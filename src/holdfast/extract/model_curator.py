@@ -162,7 +162,10 @@ _ReadAnswer: TypeAlias = Callable[[str, _Excerpt], tuple[tuple[Proposal, ...], i
 
 
 class ModelCurator:
-    """Implements `ports.Curator` and `ProcedureCurator`. The model sees the newest `max_chars` of a conversation."""
+    """Implements `ports.Curator`, `ProcedureCurator` and `ProcedureReviser`.
+
+    The model sees the newest `max_chars` of a conversation.
+    """
 
     def __init__(
         self,

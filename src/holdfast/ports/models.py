@@ -246,6 +246,11 @@ class ProcedureCurator(Protocol):
     async def curate_procedures(self, messages: Sequence[Message]) -> CurationResult:
         """Propose procedures, on the procedural plane, from messages of turns in which tools were used."""
 
+
+@runtime_checkable
+class ProcedureReviser(Protocol):
+    """A curator that also asks its model to word a failed procedure again. Others revise none."""
+
     async def revise_procedure(self, messages: Sequence[Message], procedure: str, note: str | None) -> CurationResult:
         """Propose a better wording of a procedure that failed in these messages. The `note` says how it went."""
 

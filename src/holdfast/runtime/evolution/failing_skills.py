@@ -28,7 +28,7 @@ from holdfast.domain.skill_checks import reject_procedure
 from holdfast.domain.skill_lineage import strategy_digest
 from holdfast.domain.stored_proposals import ProposalStatus
 from holdfast.domain.transcript import Message
-from holdfast.ports import CurationResult, ProcedureCurator, Reader, Transaction
+from holdfast.ports import CurationResult, ProcedureReviser, Reader, Transaction
 from holdfast.runtime.evolution.stored_proposal import add_proposal, validate
 from holdfast.runtime.gate import Core
 from holdfast.runtime.metering import report_costs, with_costs
@@ -69,7 +69,7 @@ async def propose_revision(
         return None
     revised: CurationResult | None = None
     may_revise = messages and ProposalPolicy.of(governance.catalogue).compact_sandbox
-    if may_revise and isinstance(curator, ProcedureCurator):
+    if may_revise and isinstance(curator, ProcedureReviser):
         note = skill.state.last_outcome_note
         revised = await curator.revise_procedure(messages, skill.content.procedure, note)
     found = None if revised is None else _rewording(skill, revised, governance.budget.source_chars)

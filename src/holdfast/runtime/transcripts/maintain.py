@@ -26,7 +26,7 @@ from holdfast.domain.scope import Scope
 from holdfast.domain.transcript import Role
 from holdfast.domain.transcript_turns import MAX_TURN_MESSAGES, TranscriptState
 from holdfast.errors import InvalidInput
-from holdfast.ports import ProcedureCurator, Reader, Transaction
+from holdfast.ports import ProcedureReviser, Reader, Transaction
 from holdfast.runtime.evolution.failing_skills import propose_review, propose_revision
 from holdfast.runtime.gate import Core, Write
 from holdfast.runtime.job_queue import enqueue
@@ -100,7 +100,7 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
 
     def _revises(self, prepared: StartedOperation, turn: Sequence[MessageId]) -> bool:
         """True if a model may word the skills again that failed in this turn."""
-        return prepared.is_admitted and bool(turn) and isinstance(prepared.core.curator, ProcedureCurator)
+        return prepared.is_admitted and bool(turn) and isinstance(prepared.core.curator, ProcedureReviser)
 
     def _learn(
         self, transaction: Transaction, prepared: StartedOperation, thread: Scope, chosen: tuple[MessageId, ...] | str
