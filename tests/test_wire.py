@@ -42,7 +42,9 @@ MEMORY = MemoryRecord(
     "mem_1", 1, Scope(), Plane.EPISODE, "t", Trust.LOW, Status.ACCEPTED, Validity(), NOW, None, None, "me", None
 )  # fmt: skip
 # The modules of verbs that are not spoken over the wire.
-HOSTED = tuple(f"holdfast.runtime.{name}" for name in ("transcripts.", "skills.", "evolution.", "provider_verbs"))
+HOSTED = tuple(
+    f"holdfast.runtime.{name}" for name in ("transcripts.", "skills.", "evolution.", "tools.", "provider_verbs")
+)
 VERBS = pytest.mark.parametrize("spoken", wire.all_verbs().values(), ids=wire.all_verbs())
 
 

@@ -152,7 +152,7 @@ def test_the_fingerprint_is_that_of_the_content_in_any_order() -> None:
     shuffled = replace(CURRENT, tools=TOOLS[::-1], registered_at=None, fingerprint=None)
     assert checked_registry(shuffled).tools == checked_registry(CURRENT).tools
     assert registry_fingerprint(shuffled) == registry_fingerprint(checked_registry(shuffled)) == CURRENT.fingerprint
-    assert AgentToolRegistry.from_json(checked_registry(CURRENT).to_json()) == checked_registry(CURRENT)
+    assert AgentToolRegistry.from_snapshot(checked_registry(CURRENT).to_snapshot()) == checked_registry(CURRENT)
     others = [
         registered(scope=RegistryScope.PROJECT), registered(owner="agent_tools"), registered(namespace="n"),
         registered(registry_id="zoo"), registered(tools=TOOLS[:1]),

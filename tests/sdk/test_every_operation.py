@@ -111,6 +111,7 @@ class Known:
         for proposal_id in ("p-1", "p-2"):
             runtime.propose(proposal(proposal_id))
         runtime.upsert_agent_tool_registry(TOOLS)
+        runtime.upsert_agent_tool_registry(replace(TOOLS, registry_id="spare-tools"))
         self.space = runtime.export_space().content
         self.snapshot = runtime.export(MemoryExportRequest(scope=CHAT)).snapshot
 
@@ -183,7 +184,7 @@ OPERATIONS: dict[Action, Callable[[Known], Any]] = {
         AgentToolRegistryDetailRequest(TOOLS.registry_id)
     ),
     Action.DELETE_TOOL_REGISTRY: lambda it: it.runtime.delete_agent_tool_registry(
-        AgentToolRegistryDeleteRequest(TOOLS.registry_id)
+        AgentToolRegistryDeleteRequest("spare-tools")
     ),
     Action.CLOSE: lambda it: it.runtime.close(MemoryCloseRequest("done")),
 }

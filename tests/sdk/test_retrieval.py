@@ -399,7 +399,7 @@ def test_an_inspection_says_what_there_is_and_what_was_deferred(world: World) ->
         (),
         "no_agent_skill_directory",
     )
-    assert (report.agent_tool_registry.entries, report.agent_tool_registry.reason) == ((), "no_agent_tool_registry")
+    assert (report.agent_tool_registry.registries, report.agent_tool_registry.reason) == ((), "no_agent_tool_registry")
     assert report.operator_action_report.events == ()
 
 

@@ -78,27 +78,27 @@ class ExperienceReason(StrEnum):
     PRIVATE = "private_content_used"
 
 
-class Judgement(NamedTuple):
+class ToolJudgement(NamedTuple):
     disposition: ToolDisposition
     reason: ToolDrift | ExperienceReason
     confidence: Confidence | None = None
 
 
-def judge(*, mismatch: bool, drift: ToolDrift | None, private: bool, successes: int, noted: bool) -> Judgement:
+def judge(*, mismatch: bool, drift: ToolDrift | None, private: bool, successes: int, noted: bool) -> ToolJudgement:
     """Decide about one tool and task. `successes` are those of all feedbacks, with this one."""
     if mismatch:
-        return Judgement(ToolDisposition.LOW_CONFIDENCE, ExperienceReason.MISMATCH)
+        return ToolJudgement(ToolDisposition.LOW_CONFIDENCE, ExperienceReason.MISMATCH)
     if drift is not None:
-        return Judgement(ToolDisposition.SCHEMA_DRIFT, drift)
+        return ToolJudgement(ToolDisposition.SCHEMA_DRIFT, drift)
     if private:
-        return Judgement(ToolDisposition.PRIVACY, ExperienceReason.PRIVATE)
+        return ToolJudgement(ToolDisposition.PRIVACY, ExperienceReason.PRIVATE)
     if successes == 0:
-        return Judgement(ToolDisposition.LOW_CONFIDENCE, ExperienceReason.NO_SUCCESS)
+        return ToolJudgement(ToolDisposition.LOW_CONFIDENCE, ExperienceReason.NO_SUCCESS)
     confidence = confidence_of(successes, noted)
     if confidence is None:
-        return Judgement(ToolDisposition.DEFERRED, ExperienceReason.TOO_FEW)
+        return ToolJudgement(ToolDisposition.DEFERRED, ExperienceReason.TOO_FEW)
     reason = ExperienceReason.NOTED if noted else ExperienceReason.REPEATED
-    return Judgement(ToolDisposition.ACCEPTED, reason, confidence)
+    return ToolJudgement(ToolDisposition.ACCEPTED, reason, confidence)
 
 
 def confidence_of(successes: int, noted: bool) -> Confidence | None:

@@ -62,9 +62,9 @@ class AgentTool(Presentable):
     display_name: str = ""
     version: str = ""
     descriptor_fingerprint: str = ""
-    permission_tags: Sequence[str] = ()
-    risk_tags: Sequence[str] = ()
-    tool_groups: Sequence[str] = ()
+    permission_tags: tuple[str, ...] = ()
+    risk_tags: tuple[str, ...] = ()
+    tool_groups: tuple[str, ...] = ()
     disabled: bool = False
 
 
@@ -78,10 +78,10 @@ class AgentToolRegistry(Presentable):
     _summary = ("registry_id", "scope", "fingerprint", "tools")
 
     registry_id: str
-    tools: Sequence[AgentTool]
+    tools: tuple[AgentTool, ...]
     namespace: str = "default"
-    owner: RegistryOwner | str = RegistryOwner.HOST_RUNTIME
-    scope: RegistryScope | str = RegistryScope.GLOBAL
+    owner: RegistryOwner = RegistryOwner.HOST_RUNTIME
+    scope: RegistryScope = RegistryScope.GLOBAL
     fingerprint: str | None = None
     registered_at: datetime | None = None
 
@@ -93,12 +93,12 @@ class AgentToolRegistry(Presentable):
     def by_id(self) -> Mapping[str, AgentTool]:
         return {tool.tool_id: tool for tool in self.tools}
 
-    def to_json(self, indent: int | None = None) -> str:
-        """Return the snapshot as it is stored."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=indent, sort_keys=True)
+    def to_snapshot(self) -> str:
+        """Return the registry as it is stored."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_snapshot(cls, text: str) -> Self:
         parts = json.loads(text)
         tools = tuple(AgentTool(**{**each, **_tags_of(each)}) for each in parts.pop("tools"))
         registered_at = datetime.fromisoformat(parts.pop("registered_at"))

@@ -121,7 +121,7 @@ class AgentToolRegistryListReport(Presentable):
 
 @dataclass(frozen=True, slots=True)
 class AgentToolUsageFeedback:
-    """What a host observed of its tools. Nothing is taken of a feedback that holds a secret, a payload or a schema.
+    """Observations of tools by their host. Nothing is taken of a feedback that holds a secret, a payload or a schema.
 
     `reuse_outcome` is `mismatch` if a hint misled. Only an operator gives an `operator_note`; the note is not stored.
     """

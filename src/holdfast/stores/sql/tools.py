@@ -62,7 +62,7 @@ class SqlToolReader(SqlRepository):
     """Implements `ToolReader`."""
 
     def registries(self, scope: Scope) -> Sequence[AgentToolRegistry]:
-        found = (AgentToolRegistry.from_json(text) for _, text in self._registry_texts(scope))
+        found = (AgentToolRegistry.from_snapshot(text) for _, text in self._registry_texts(scope))
         return sorted(found, key=lambda each: each.registry_id)
 
     def snapshots(self, scope: Scope) -> Sequence[RegistrySnapshot]:
@@ -70,7 +70,7 @@ class SqlToolReader(SqlRepository):
 
     def registry(self, scope: Scope, registry_id: str) -> AgentToolRegistry | None:
         found = self._registry_texts(scope, digest_of(registry_id))
-        return AgentToolRegistry.from_json(found[0][1]) if found else None
+        return AgentToolRegistry.from_snapshot(found[0][1]) if found else None
 
     def _registry_texts(self, scope: Scope, key: bytes | None = None) -> list[Any]:
         """Return (number of the text, snapshot) of all registries, or of one."""
@@ -171,7 +171,7 @@ class SqlToolWriter(SqlToolReader):
         key = digest_of(registry.registry_id)
         for number, _ in self._registry_texts(scope, key):
             self._blank(number)
-        words = self._add_words(registry.registry_id, registry.to_json())
+        words = self._add_words(registry.registry_id, registry.to_snapshot())
         self._db.execute(_PUT_REGISTRY, (scope_id, key, partition, words))
 
     def delete_registry(self, scope: Scope, registry_id: str) -> bool:
