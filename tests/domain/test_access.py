@@ -39,6 +39,7 @@ READS = {
     Action.INSPECT, Action.REPLAY, Action.EXPORT, Action.CLOSE, Action.CAPABILITIES, Action.REPLAY_TRANSCRIPT,
     Action.EXPORT_TRANSCRIPT, Action.QUERY, Action.PROFILE, Action.RESOLVE_BINDING, Action.LIST_SKILLS,
     Action.GET_SKILL, Action.VALIDATE_PROPOSAL, Action.LIST_PROPOSALS, Action.GET_PROPOSAL,
+    Action.LIST_TOOL_REGISTRIES, Action.GET_TOOL_REGISTRY,
 }  # fmt: skip
 SHARED = Partition("default", PartitionKind.SHARED)
 ANA = Partition("default", PartitionKind.SUBJECT, "ana")
