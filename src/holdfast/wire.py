@@ -252,13 +252,21 @@ GREETING = JsonCodec(Greeting, closed=False)
 @cache
 def openapi_definitions(template: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return the OpenAPI schemas of requests and of responses, and the definitions that they refer to by `template`."""
-    inputs: list[tuple[Any, Any, CoreSchema]] = []
-    for name, spoken in all_verbs().items():
-        inputs += [(name, "validation", spoken.request.schema), (name, "serialization", spoken.answer.schema)]
+    verbs = all_verbs()
+    requests = {name: spoken.request for name, spoken in verbs.items()}
+    return describe_codecs(requests, {name: spoken.answer for name, spoken in verbs.items()}, template)
+
+
+def describe_codecs(
+    requests: Mapping[str, JsonCodec], answers: Mapping[str, JsonCodec], template: str
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the OpenAPI schemas of these codecs, and the definitions that they refer to by `template`."""
+    inputs: list[tuple[Any, Any, CoreSchema]] = [(name, "validation", each.schema) for name, each in requests.items()]
+    inputs += [(name, "serialization", each.schema) for name, each in answers.items()]
     found, shared = GenerateJsonSchema(ref_template=template).generate_definitions(inputs)
-    requests = {name: found[name, "validation"] for name in all_verbs()}
-    answers = {name: found[name, "serialization"] for name in all_verbs()}
-    return requests, answers, {str(name): schema for name, schema in shared.items()}
+    described = {name: found[name, "validation"] for name in requests}
+    definitions = {str(name): schema for name, schema in shared.items()}
+    return described, {name: found[name, "serialization"] for name in answers}, definitions
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

@@ -30,7 +30,14 @@ from holdfast.runtime.requests import Read, Write
 from holdfast.runtime.transcripts.keyed_calls import KeyedWrite, TracedRead, TracedResult
 from holdfast.runtime.transcripts.maintain import UNDER_WAY
 from holdfast.sdk.runtime import AsyncMemoryRuntime
-from holdfast.transports.decoder import OPERATION, AdapterOperation, EnvelopeError, operations
+from holdfast.transports.decoder import (
+    OPERATION,
+    UNCHANGED,
+    AdapterOperation,
+    EnvelopeError,
+    operations,
+    read_object,
+)
 from holdfast.transports.envelope import (
     AcceptedResponse,
     AdapterEnvelope,
@@ -88,8 +95,11 @@ class AdapterCaller:
     def owned_by(self, source: EnvelopeSource) -> MemoryIdentity:
         """The memory of an envelope. The gate decides whether it may be the caller's."""
         own = self.identity
-        named = (source.owner_id, source.agent_id) != (None, None)
-        return replace(own, subject_id=source.owner_id, agent_id=source.agent_id) if named else own
+        if source.owner_id is None and source.agent_id is None:
+            return own
+        subject = own.subject_id if source.owner_id is None else source.owner_id
+        agent = own.agent_id if source.agent_id is None else source.agent_id
+        return replace(own, subject_id=subject, agent_id=agent)
 
 
 @dataclass(slots=True)
@@ -162,12 +172,12 @@ class TransportAdapter:
     def _request_of(self, envelope: AdapterEnvelope, operation: AdapterOperation) -> Any:
         """Check an envelope, and return the request of its payload."""
         self._check_policy(envelope, operation)
-        payload = dict(envelope.payload)
+        self._check_size(envelope, operation)
+        payload = read_object(envelope.payload) if isinstance(envelope.payload, str) else dict(envelope.payload)
         named = payload.pop(OPERATION, envelope.operation)
         if named != envelope.operation:
             problem = f"differs from that of the envelope, {operation.name}; leave it out, or send the same"
             raise EnvelopeError(ErrorKey.OPERATION_MISMATCH, InvalidInput(OPERATION, problem))
-        self._check_size(payload, operation)
         request = operation.decode(payload)
         if isinstance(request, MemoryWriteRequest):
             request = _with_source_chat(request, envelope)
@@ -192,11 +202,12 @@ class TransportAdapter:
         if operation.action is Action.MAINTAIN and self._governance.catalogue["maintain"].reason is Gate.CONFIGURED:
             raise CapabilityUnavailable("maintain: no model is configured here; HOLDFAST_MODEL names one")
 
-    def _check_size(self, payload: dict[str, Any], operation: AdapterOperation) -> None:
-        budget = self._governance.budget
+    def _check_size(self, envelope: AdapterEnvelope, operation: AdapterOperation) -> None:
+        budget, payload = self._governance.budget, envelope.payload
         # A snapshot that was exported can be imported.
         most = budget.snapshot_bytes if operation.action is Action.IMPORT else budget.http_body_bytes
-        if (size := len(to_json(payload))) > most:
+        body = payload.encode(*UNCHANGED) if isinstance(payload, str) else to_json(payload)
+        if (size := len(body)) > most:
             problem = f"has {size:,} bytes; {self._governance.profile.name} allows {most:,}: send less at once"
             raise EnvelopeError(ErrorKey.PAYLOAD_TOO_LARGE, InvalidInput("payload", problem))
 

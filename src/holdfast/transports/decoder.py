@@ -27,6 +27,8 @@ from holdfast.wire import JsonCodec
 
 # A member of a payload that repeats the envelope's operation.
 OPERATION = "operation"
+# How a transport passes on a body that may not be UTF-8: it is refused as JSON, with its operation row.
+UNCHANGED = ("utf-8", "surrogateescape")
 _FEEDBACK = "tool_usage_feedback"
 
 
@@ -104,7 +106,7 @@ def _decode_import(codec: JsonCodec, payload: Mapping[str, Any]) -> MemoryImport
     return replace(request, snapshot=_SNAPSHOT.decode(to_json(snapshot)))
 
 
-def read_object(body: bytes) -> dict[str, Any]:
+def read_object(body: str | bytes) -> dict[str, Any]:
     """Read a JSON object, or raise `EnvelopeError`; an empty body is an empty object."""
     try:
         found = from_json(body, allow_inf_nan=False) if body.strip() else {}

@@ -59,10 +59,13 @@ class EnvelopeAuth:
 
 @dataclass(frozen=True, slots=True)
 class AdapterEnvelope:
-    """A request. Repeated with the same `idempotency_key`, it changes nothing and gets the first report again."""
+    """A request. Repeated with the same `idempotency_key`, it changes nothing and gets the first report again.
+
+    The payload is an object, or its JSON.
+    """
 
     operation: str
-    payload: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, Any] | str = field(default_factory=dict)
     transport: TransportKind = TransportKind.SDK
     mode: TransportMode = TransportMode.IN_PROCESS
     source: EnvelopeSource = EnvelopeSource()
