@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
+from trails import rows_of
 
 from holdfast.app import Engine
-from holdfast.domain.access import storewide_grant
 from holdfast.domain.operations import Operation
 from holdfast.sdk.runtime import AsyncMemoryRuntime
 from holdfast.testing.transport_contract import Answer, TransportContract, TransportFactory, TransportUnderTest
@@ -18,13 +18,6 @@ from holdfast.transports.envelope import AdapterEnvelope, EnvelopeAuth, Transpor
 from holdfast.wire import JsonCodec
 
 LOCAL = EnvelopeAuth(True, "local", "operator:local")
-
-
-async def rows_of(engine: Engine) -> Sequence[Operation]:
-    """All operation rows, oldest first."""
-    store = engine._core.store
-    await store.wait_for_audits()
-    return (await store.read(storewide_grant(), lambda reader: reader.operations.page(limit=1_000_000)))[::-1]
 
 
 class TestInProcess(TransportContract):

@@ -108,8 +108,9 @@ def _decode_import(codec: JsonCodec, payload: Mapping[str, Any]) -> MemoryImport
 
 def read_object(body: str | bytes) -> dict[str, Any]:
     """Read a JSON object, or raise `EnvelopeError`; an empty body is an empty object."""
+    sent = body.encode(*UNCHANGED) if isinstance(body, str) else body
     try:
-        found = from_json(body, allow_inf_nan=False) if body.strip() else {}
+        found = from_json(sent, allow_inf_nan=False) if sent.strip() else {}
     except (ValueError, RecursionError):
         problem = "is not valid JSON; check its syntax"
     else:
