@@ -295,7 +295,11 @@ def test_the_address_its_transports_and_who_may_call_them_are_listed(
 
 @pytest.mark.parametrize(
     ("listed", "problem"),
-    [("htp", "'htp' is no transport; name http, mcp, or none"), ("http,ws", "ws is not built yet"), ("", "no transport")],
+    [
+        ("htp", "'htp' is no transport; name http, mcp, or none"),
+        ("http,ws", "ws is not built yet"),
+        ("", "no transport"),
+    ],
 )
 def test_a_transport_that_there_is_not_is_named(
     ana: Holdfast, monkeypatch: pytest.MonkeyPatch, listed: str, problem: str

@@ -78,9 +78,9 @@ class TestOverHttp(TransportContract):
         return KEYS[request.param]
 
     @pytest.fixture
-    def places(self) -> Iterator[list[str]]:
+    def places(self) -> list[str]:
         """The stores to open, one after the other; else new ones in memory."""
-        yield []
+        return []
 
     @pytest.fixture
     def served(self, actor: Actor, places: list[str]) -> TransportFactory:
@@ -118,7 +118,7 @@ class TestOverHttpOnPostgres(TestOverHttp):
         return KEYS["a user"]
 
     @pytest.fixture
-    def places(self, postgres: AnyServer) -> Iterator[list[str]]:
+    def places(self, postgres: AnyServer) -> Iterator[list[str]]:  # type: ignore[override]
         urls = [postgres.migrated_url() for _ in range(2)]
         yield list(urls)
         for url in urls:
