@@ -28,6 +28,11 @@ KEYS = {
     "an agent": Actor(ActorKind.AGENT, "bot", "default", frozenset({"ana"})),
     "an operator": Actor(ActorKind.OPERATOR, "warden", "default"),
 }
+IDENTITIES = {
+    ActorKind.USER: MemoryIdentity("default", "ana", None, "default", "default"),
+    ActorKind.AGENT: MemoryIdentity("default", None, "bot"),
+    ActorKind.OPERATOR: MemoryIdentity("default"),
+}
 CONFIG = GatewayConfig(
     operator_token="operator-token-of-the-tests", rate_per_minute=0, request_logs=False, profile="server-linux-dev-full"
 )
@@ -93,9 +98,7 @@ class TestOverHttp(TransportContract):
                 transport = httpx2.ASGITransport(app=app)
                 async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
                     governance = make_adapter(CONFIG).governance
-                    subject = actor.id if actor.kind is ActorKind.USER else None
-                    agent = actor.id if actor.kind is ActorKind.AGENT else None
-                    identity = MemoryIdentity("default", subject, agent)
+                    identity = IDENTITIES[actor.kind]
 
                     async def send(envelope: AdapterEnvelope) -> Answer:
                         return await post(http, envelope)
