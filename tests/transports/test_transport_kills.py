@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from trails import rows_of
 
 import holdfast
 from faults.zygote import Child, Zygote
@@ -19,6 +18,7 @@ from holdfast.app import open_engine
 from holdfast.domain.access import storewide_grant
 from holdfast.domain.events import EventKind
 from holdfast.settings import Settings
+from over_http import rows_of
 
 KILLS = int(os.environ.get("HOLDFAST_TRANSPORT_KILLS", "5"))
 # A write is open, done but not committed, about to be durable, and durable without an answer.
