@@ -93,6 +93,7 @@ bench-gateway: $(BENCH)/.installed
 bench-runtime: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.runtime.transcripts
 	$(BENCH)/bin/python -m bench.runtime.projection
+	$(BENCH)/bin/python -m bench.runtime.transports
 
 bench-control: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.control.explorer
