@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from holdfast.domain.runtime_api.skills import ProceduralWrites, RuntimeSkillWrite
-from holdfast.transports.decoder import operations
+from holdfast.transports.decoder import ONE, SEVERAL, operations
 from holdfast.transports.envelope import ErrorKey
-from holdfast.wire import JsonCodec, describe_codecs
+from holdfast.wire import describe_codecs
 
 _PREFIX = "runtime."
 _REFERENCE = f"#/components/schemas/{_PREFIX}{{model}}"
@@ -64,7 +63,7 @@ REJECTION: dict[str, Any] = {
 def _definitions() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     named = {name: each for name, each in operations().items() if name in EXAMPLES}
     requests = {name: each.request for name, each in named.items() if each.request is not None}
-    requests |= {_SEVERAL: JsonCodec(ProceduralWrites, closed=True), _ONE: JsonCodec(RuntimeSkillWrite, closed=True)}
+    requests |= {_SEVERAL: SEVERAL, _ONE: ONE}
     return describe_codecs(requests, {name: each.report for name, each in named.items()}, _REFERENCE)
 
 
