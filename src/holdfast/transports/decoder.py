@@ -29,7 +29,6 @@ from holdfast.wire import JsonCodec
 OPERATION = "operation"
 # How a transport passes on a body that may not be UTF-8: it is refused as JSON, with its operation row.
 UNCHANGED = ("utf-8", "surrogateescape")
-_FEEDBACK = "tool_usage_feedback"
 
 
 class EnvelopeError(Exception):
@@ -86,8 +85,6 @@ _OF_ONE = frozenset(each.name for each in fields(RuntimeSkillWrite))
 
 
 def _decode_write(codec: JsonCodec, payload: Mapping[str, Any]) -> MemoryWriteRequest:
-    if _FEEDBACK in payload:
-        raise InvalidInput(_FEEDBACK, "is not built yet; send candidates, writes, or one procedure with its content")
     if "writes" in payload:
         return MemoryWriteRequest(skills=SEVERAL.decode(to_json(payload)))
     if not _OF_ONE & payload.keys():
