@@ -8,7 +8,8 @@ a response, from a newer server, are ignored. Errors keep their class.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ from pydantic_core import (
 
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.arguments import alternate_names, result_type_of
+from holdfast.domain.checks import LEAST_WHOLE, MOST_WHOLE
 from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
 from holdfast.domain.unknown_fields import explain_unknown, names_at
 from holdfast.errors import HoldfastError, InvalidInput
@@ -53,16 +55,28 @@ _WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json
 
 
 class JsonCodec:
-    """A type's JSON codec. A `closed` one refuses unknown fields and coerces no types; an open one ignores them."""
+    """A type's JSON codec. A `closed` one refuses unknown fields and coerces no types; an open one ignores them.
 
-    def __init__(self, kind: Any, *, closed: bool) -> None:
+    `names` are further names of fields that a closed one accepts. A `bounded` one is for types that declare no limits:
+    no text, number or list exceeds the largest that any request could need.
+    """
+
+    def __init__(
+        self, kind: Any, *, closed: bool, names: Mapping[str, str] | None = None, bounded: bool = False
+    ) -> None:
         self._kind = kind
         self._closed = closed
+        self._bounded = bounded
+        self._further = names or {}
 
     @cached_property
     def schema(self) -> CoreSchema:
-        schema: CoreSchema = _apply_rules(TypeAdapter(self._kind).core_schema, closed=self._closed)
-        return schema
+        schema: CoreSchema = _apply_rules(TypeAdapter(self._kind).core_schema, self._other_names, closed=self._closed)
+        return _apply_bounds(schema) if self._bounded else schema
+
+    def _other_names(self, name: str) -> tuple[str, ...]:
+        further = [other for own, other in self._further.items() if own == name]
+        return (*alternate_names(name), *further)
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -101,9 +115,12 @@ class JsonCodec:
         holder: Any = {}
         with suppress(LookupError, TypeError):  # a location may also name a variant, which is not in the body
             holder = reduce(getitem, loc[:-1], from_json(body))
-        if both := [name for name in alternate_names(str(loc[-1])) if name in holder]:
-            return InvalidInput(where, f"has both {both[0]} and {loc[-1]}, two names of one argument; give one of them")
-        name, problem = explain_unknown(str(loc[-1]), names_at(self._kind, loc[:-1], _field_types))
+        wrong = str(loc[-1])
+        others = (*self._other_names(wrong), *(own for own, other in self._further.items() if other == wrong))
+        if both := [name for name in others if name in holder]:
+            return InvalidInput(where, f"has both {both[0]} and {wrong}, two names of one argument; give one of them")
+        known = [self._further.get(each, each) for each in names_at(self._kind, loc[:-1], _field_types)]
+        name, problem = explain_unknown(wrong, known)
         return InvalidInput(where if name is None else field_path([*loc[:-1], name], {*self._names, name}), problem)
 
 
@@ -114,13 +131,13 @@ def _field_types(kind: Any) -> Mapping[str, Any] | None:
     return {each.name: hints[each.name] for each in fields(kind)}
 
 
-def _apply_rules(schema: Any, *, closed: bool) -> Any:
+def _apply_rules(schema: Any, other_names: Callable[[str], tuple[str, ...]], *, closed: bool) -> Any:
     """Apply our own rules to every datetime, set and dataclass in the schema."""
     if isinstance(schema, list):
-        return [_apply_rules(part, closed=closed) for part in schema]
+        return [_apply_rules(part, other_names, closed=closed) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    result = {name: _apply_rules(part, closed=closed) for name, part in schema.items()}
+    result = {name: _apply_rules(part, other_names, closed=closed) for name, part in schema.items()}
     if result.get("type") in _OF_MANY:
         if closed:
             # Only the first error is reported; finding the others would waste time.
@@ -135,13 +152,32 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
         case "frozenset":
             items = core_schema.list_schema(result["items_schema"])
             result["serialization"] = core_schema.plain_serializer_function_ser_schema(sorted, return_schema=items)
-        case "dataclass-field" if closed and (others := alternate_names(result["name"])):
+        case "dataclass-field" if closed and (others := other_names(result["name"])):
             # The schema shows the first.
             result["validation_alias"] = [[name] for name in (result["name"], *others)]
         case "dataclass":
             unknown = "forbid" if closed else "ignore"
             result["config"] = {**result.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
     return result
+
+
+# The largest snapshot of a profile, and more entries than any list of a request may have.
+_MAX_CHARS, _MAX_ENTRIES = 32 * 1024 * 1024, 10_000
+_BOUNDS: Mapping[str, Mapping[str, Any]] = {
+    **{kind: {"max_length": _MAX_CHARS} for kind in ("str", "bytes")},
+    **{kind: {"max_length": _MAX_ENTRIES} for kind in _OF_MANY},
+    "int": {"ge": LEAST_WHOLE, "le": MOST_WHOLE},
+    "float": {"ge": -sys.float_info.max, "le": sys.float_info.max},
+}
+
+
+def _apply_bounds(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_apply_bounds(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    bounds = _BOUNDS.get(schema["type"], {}) if isinstance(schema.get("type"), str) else {}
+    return {**bounds, **{name: _apply_bounds(part) for name, part in schema.items()}}
 
 
 def _field_names(schema: Any) -> Iterator[str]:
@@ -241,13 +277,21 @@ GREETING = JsonCodec(Greeting, closed=False)
 @cache
 def openapi_definitions(template: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return the OpenAPI schemas of requests and of responses, and the definitions that they refer to by `template`."""
-    inputs: list[tuple[Any, Any, CoreSchema]] = []
-    for name, spoken in all_verbs().items():
-        inputs += [(name, "validation", spoken.request.schema), (name, "serialization", spoken.answer.schema)]
+    verbs = all_verbs()
+    requests = {name: spoken.request for name, spoken in verbs.items()}
+    return describe_codecs(requests, {name: spoken.answer for name, spoken in verbs.items()}, template)
+
+
+def describe_codecs(
+    requests: Mapping[str, JsonCodec], answers: Mapping[str, JsonCodec], template: str
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the OpenAPI schemas of these codecs, and the definitions that they refer to by `template`."""
+    inputs: list[tuple[Any, Any, CoreSchema]] = [(name, "validation", each.schema) for name, each in requests.items()]
+    inputs += [(name, "serialization", each.schema) for name, each in answers.items()]
     found, shared = GenerateJsonSchema(ref_template=template).generate_definitions(inputs)
-    requests = {name: found[name, "validation"] for name in all_verbs()}
-    answers = {name: found[name, "serialization"] for name in all_verbs()}
-    return requests, answers, {str(name): schema for name, schema in shared.items()}
+    described = {name: found[name, "validation"] for name in requests}
+    definitions = {str(name): schema for name, schema in shared.items()}
+    return described, {name: found[name, "serialization"] for name in answers}, definitions
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

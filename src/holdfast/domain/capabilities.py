@@ -110,6 +110,7 @@ _BUILT = {
     "close": "holdfast.runtime.transcripts.recover:Close",
     "agent_skill_directories": "holdfast.skill_folders.mounts:SkillMounts",
     "agent_tool_registries": "holdfast.runtime.tools.registries:UpsertToolRegistry",
+    "transport_http": "holdfast.gateway.runtime_routes:router",
 }
 
 

@@ -11,12 +11,14 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
+from holdfast.errors import ConfigurationError, InvalidInput
 from holdfast.gateway import (
     control,
     memories,
     memories_add_search,
     problem_responses,
     resources,
+    runtime_routes,
     tool_registries,
     users,
     verbs,
@@ -38,6 +40,10 @@ from holdfast.gateway.openapi import complete_openapi, operation_id
 from holdfast.gateway.pages import routes as pages
 from holdfast.gateway.schemas import HealthResponse
 from holdfast.ports import KeyDirectory, Service, Verb
+from holdfast.sdk.builder import Plan
+from holdfast.sdk.runtime import make_governance
+from holdfast.transports.adapter import TransportAdapter
+from holdfast.transports.switches import switched_off
 
 DESCRIPTION = "One memory for AI agents: conversations, memories and resources of users, each behind its own key."
 
@@ -64,6 +70,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         generate_unique_id_function=operation_id,
     )
     auth = Authenticator(service, directory, config)
+    adapter = make_adapter(config)
     routers = (
         _service_routes(directory, auth, metrics),
         users.router(auth),
@@ -73,6 +80,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         tool_registries.router(auth),
         _verb_routes(auth),
         everos.router(auth),
+        *_runtime_routes(auth, adapter),
         cloud_routes.router(auth),
         unsupported.router(auth),
         *control.routers(auth),
@@ -99,6 +107,21 @@ def _verb_routes(auth: Authenticator) -> APIRouter:
         return (await auth.any_key(request)).actor
 
     return verbs.router(perform, caller, allow(AccessRule.KNOWN)["openapi_extra"])
+
+
+def make_adapter(config: GatewayConfig) -> TransportAdapter:
+    """Make the adapter of the service's transports. Each of its calls has an identity of its own."""
+    plan = Plan(profile=config.profile, switched_off=switched_off(config.transports))
+    try:
+        return TransportAdapter(make_governance(plan, config.skill_folders, model=config.maintains))
+    except InvalidInput as error:
+        raise ConfigurationError(f"HOLDFAST_{error.field.upper()}: {error.problem}") from None
+
+
+def _runtime_routes(auth: Authenticator, adapter: TransportAdapter) -> list[APIRouter]:
+    """The runtime's routes, unless the transport `http` is off."""
+    is_on = adapter.governance.catalogue["transport_http"].visible
+    return [runtime_routes.router(auth, adapter)] if is_on else []
 
 
 def _service_routes(directory: KeyDirectory, auth: Authenticator, metrics: Metrics) -> APIRouter:
