@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from holdfast.sdk import AgentTool, AgentToolRegistry, RegistryScope, registry_fingerprint
 from holdfast.sdk.runtime import AsyncMemoryRuntime
 from holdfast.transports.adapter import AdapterCaller, TransportAdapter
 from holdfast.transports.envelope import AdapterEnvelope, EnvelopeAuth, EnvelopeSource
@@ -23,10 +24,21 @@ REF = {
     "visibility": "host_ui", "label": f"Complaint of {WORD}",
 }  # fmt: skip
 TURN = {"turn_id": "turn-1", "messages": [{"text": f"I was in {WORD}."}]}
+TOOLS = AgentToolRegistry(f"tools-of-{WORD}", (AgentTool(WORD, f"schema-{WORD}"),), scope=RegistryScope.GLOBAL)
+OBSERVED = {
+    "registry_id": TOOLS.registry_id, "tool_id": WORD, "schema_fingerprint": f"schema-{WORD}",
+    "task_signature": f"visit-{WORD}", "outcome": "succeeded",
+}  # fmt: skip
+FEEDBACK = {
+    "registry_ref": {"registry_id": TOOLS.registry_id, "fingerprint": registry_fingerprint(TOOLS), "scope": "global"},
+    "observations": [{**OBSERVED, "observation_id": "one"}, {**OBSERVED, "observation_id": "two"}],
+    "user_visible_result_summary": f"Went to {WORD}.", "reuse_outcome": "succeeded", "operator_note": None,
+}  # fmt: skip
 NAME = f"runtime_skill__visit_{WORD}"
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("commit_transcript", {"turn": TURN, "host_refs": [REF]}),
     ("write", SKILL),
+    ("write", {"tool_usage_feedback": FEEDBACK}),
     ("edit_runtime_skill", {"name": NAME, "topic": f"{WORD} by boat"}),
     ("set_runtime_skill_enabled", {"name": NAME, "enabled": False}),
     ("request_transcript_lifecycle", {"transition": "review", "reason": f"asked for by {WORD}"}),
@@ -40,6 +52,7 @@ def test_no_text_is_stored_and_a_repeat_has_what_is_still_there(tmp_path: Path) 
     async def run() -> None:
         builder = AsyncMemoryRuntime.builder().store(place).embedder("fake").without_worker()
         async with builder.identity(subject_id="ana").open() as runtime:
+            await runtime.upsert_agent_tool_registry(TOOLS)
             adapter, caller = TransportAdapter(runtime.governance), AdapterCaller.of(runtime)
 
             async def send(number: int) -> dict[str, Any]:

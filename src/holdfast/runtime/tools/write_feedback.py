@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar
@@ -83,10 +83,7 @@ class WriteToolFeedback(Write[_PreparedFeedback, MemoryWriteReport]):
         if rejection is not None or not self.feedback.observations:
             return self._report(prepared, (), NO_OBSERVATIONS if rejection is None else rejection)
         place = self._place(transaction)
-        groups: dict[tuple[str, str], list[AgentToolObservation]] = {}
-        for each in self.feedback.observations:
-            groups.setdefault((each.tool_id, each.task_signature), []).append(each)
-        reports = tuple(self._judge(transaction, group, prepared.now, place) for group in groups.values())
+        reports = tuple(self._judge(transaction, group, prepared.now, place) for group in self._groups())
         if any(report.changed for report in reports):
             append_event(
                 transaction,
@@ -99,11 +96,22 @@ class WriteToolFeedback(Write[_PreparedFeedback, MemoryWriteReport]):
         reasons = {report.disposition.value for report in reports}
         return self._report(prepared, reports, reasons.pop() if len(reasons) == 1 else "mixed")
 
+    def _groups(self) -> Iterable[Sequence[AgentToolObservation]]:
+        """Return the observations of each tool and task."""
+        groups: dict[tuple[str, str], list[AgentToolObservation]] = {}
+        for each in self.feedback.observations:
+            groups.setdefault((each.tool_id, each.task_signature), []).append(each)
+        return groups.values()
+
+    def _key(self, group: Sequence[AgentToolObservation]) -> ExperienceKey:
+        first = group[0]
+        registry_id = self.feedback.registry_ref.registry_id
+        return ExperienceKey(registry_id, first.tool_id, first.schema_fingerprint, first.task_signature)
+
     def _judge(
         self, transaction: Transaction, group: Sequence[AgentToolObservation], now: datetime, place: bytes | None
     ) -> ToolExperienceReport:
-        feedback, ref, first = self.feedback, self.feedback.registry_ref, group[0]
-        key = ExperienceKey(ref.registry_id, first.tool_id, first.schema_fingerprint, first.task_signature)
+        feedback, ref, key = self.feedback, self.feedback.registry_ref, self._key(group)
         registry = transaction.tools.registry(self.scope, ref.registry_id)
         schemas, registries = {each.schema_fingerprint for each in group}, {each.registry_id for each in group}
         drift = find_drift(ref, registry, key, schemas, registries)
@@ -175,6 +183,18 @@ class WriteToolFeedback(Write[_PreparedFeedback, MemoryWriteReport]):
 
     def record_count(self, result: MemoryWriteReport) -> int:
         return sum(report.changed for report in result.agent_tool_experience)
+
+    def without_text(self, result: MemoryWriteReport) -> MemoryWriteReport:
+        nameless = ExperienceKey("", "", "", "")._asdict()
+        return replace(
+            result, agent_tool_experience=tuple(replace(each, **nameless) for each in result.agent_tool_experience)
+        )
+
+    def with_text(self, reader: Reader, result: MemoryWriteReport) -> MemoryWriteReport:
+        # A rejected feedback has no report of its groups.
+        stored = zip(self._groups(), result.agent_tool_experience, strict=False)
+        named = tuple(replace(each, **self._key(group)._asdict()) for group, each in stored)
+        return replace(result, agent_tool_experience=named)
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
