@@ -1,0 +1,214 @@
+"""Tools for models: a definition of each, from which its schemas, the check of its arguments and its call follow.
+
+A tool calls one verb of a table of verbs, with some of its arguments and some of its result. Arguments are validated
+before anything is done, and an error names the field. Results are plain JSON in which stored texts are marked as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from holdfast.control.json_views import SCOPE_NAMES
+from holdfast.control.schemas import RequestModel, ScopedRequest, field_names, json_name, request_field, request_model
+from holdfast.domain.call_errors import likely_name
+from holdfast.domain.unknown_fields import explain_unknown
+from holdfast.errors import InvalidInput, NotFound
+from holdfast.runtime.verb_entry import VerbEntry
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+# The memory that tools call, opened for one actor: a method per verb.
+ToolMemory = Any
+ToolArguments = dict[str, Any]
+# Runs a tool: the memory, the arguments, and the scope as keyword arguments.
+ToolRun = Callable[[ToolMemory, ToolArguments, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTool:
+    """A tool as a host describes it to a model. The schemas are JSON Schema 2020-12.
+
+    `reads` means that it changes nothing, `destroys` that its effect cannot be undone.
+    """
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+    reads: bool
+    destroys: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ToolDefinition:
+    """A tool: its verb, the arguments that a model may give with their help, its result, and its implementation.
+
+    `inputs` are arguments that the verb has not, as fields of pydantic. `scoped` tools take the parts of a scope too.
+    `repeatable` means that the same call again changes nothing more. `summarize` writes a result as a short text.
+    """
+
+    name: str
+    title: str = ""
+    description: str
+    entry: VerbEntry
+    arguments: Mapping[str, str]
+    result: Callable[[], type[BaseModel]]
+    run: ToolRun
+    summarize: Callable[[Mapping[str, Any]], str] | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    reads: bool = False
+    destroys: bool = False
+    repeatable: bool = False
+    scoped: bool = False
+
+
+class ToolSet:
+    """Tools by name: what a host shows to a model, and the calls of the model."""
+
+    def __init__(self, definitions: Iterable[ToolDefinition]) -> None:
+        self.definitions: Mapping[str, ToolDefinition] = {each.name: each for each in definitions}
+
+    def tools(self) -> tuple[MemoryTool, ...]:
+        """Return every tool, for a host to show to a model. The schemas are new copies: a host may modify them."""
+        return tuple(
+            MemoryTool(
+                one.name,
+                one.description,
+                deepcopy(_build_schema(_input_model(one))),
+                deepcopy(_build_schema(one.result())),
+                one.reads,
+                one.destroys,
+            )
+            for one in self.definitions.values()
+        )
+
+    async def call(
+        self, memory: ToolMemory, name: str, arguments: object, *, fixed: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Run a model's tool call. `fixed` are parts of the scope that the host sets and the model may not change.
+
+        An unknown tool is `NotFound`. Invalid arguments are `InvalidInput`, and nothing is done.
+        """
+        tool = self.find(name)
+        request = _parse_arguments(_input_model(tool), arguments)
+        parts = request.where() if isinstance(request, ScopedRequest) else {}
+        where = _apply_fixed_scope(parts, fixed or {})
+        of_scope = tuple(SCOPE_NAMES.values()) if tool.scoped else ()
+        given = {field: value for field, value in request if value is not None and field not in of_scope}
+        try:
+            return await tool.run(memory, given, where)
+        except InvalidInput as error:
+            renamed = type(error)(json_name(error.field), error.problem)
+        raise renamed
+
+    def find(self, name: str) -> ToolDefinition:
+        if name in self.definitions:
+            return self.definitions[name]
+        likely = likely_name(name, list(self.definitions), ())
+        hint = f"there are {', '.join(self.definitions)}" if likely is None else f"did you mean {likely}?"
+        raise NotFound(f"there is no tool {name!r:.80}; {hint}")
+
+
+@cache
+def _input_model(tool: ToolDefinition) -> type[RequestModel]:
+    own = {each.name: each for each in tool.entry.arguments}
+    shown = {
+        tool.entry.public_name(own[argument]): request_field(own[argument], explained)
+        for argument, explained in tool.arguments.items()
+    }
+    name = "".join(part.capitalize() for part in tool.name.removeprefix("memory.").split("_"))
+    return request_model(f"{name}ToolInput", tool.entry, {**tool.inputs, **shown}, scoped=tool.scoped)
+
+
+def _parse_arguments(form: type[Any], arguments: object) -> Any:
+    if not isinstance(arguments, Mapping):
+        raise InvalidInput("arguments", f"expected an object, got {type(arguments).__name__}")
+    try:
+        return form.model_validate(dict(arguments))
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    # Raised outside the except block, because the original error quotes the input.
+    if found["type"] == "extra_forbidden":
+        raise _unknown_field(form, found["loc"])
+    raise InvalidInput(_field_path(found["loc"]), _describe_problem(found["type"], found["msg"]))
+
+
+def _unknown_field(form: type[Any], loc: tuple[int | str, ...]) -> InvalidInput:
+    if len(loc) > 1:
+        return InvalidInput(_field_path(loc[:-1]), "has an unknown field; leave it out")
+    repeated, problem = explain_unknown(str(loc[0]), list(form.model_fields))
+    return InvalidInput(repeated or "arguments", problem)
+
+
+def _apply_fixed_scope(parts: dict[str, Any], fixed: Mapping[str, str]) -> dict[str, Any]:
+    ours = {theirs: part for part, theirs in SCOPE_NAMES.items()}
+    for theirs, value in fixed.items():
+        if theirs not in ours:
+            raise InvalidInput(theirs, f"is not a part of a scope; use one of {', '.join(ours)}")
+        if parts.get(ours[theirs], value) != value:
+            raise InvalidInput(theirs, "is set by the host and cannot be changed; leave it out")
+        parts[ours[theirs]] = value
+    return parts
+
+
+def _field_path(loc: tuple[int | str, ...]) -> str:
+    named, known = "", field_names(RequestModel)
+    for part in loc:
+        if isinstance(part, int):
+            named += f"[{part}]"
+        else:
+            named += f"{'.' if named else ''}{part}" if part in known else f"[{part!r:.60}]"
+    return named or "arguments"
+
+
+_PROBLEMS = {
+    "missing": "is missing",
+    "string_type": "expected text",
+    "int_type": "expected a whole number",
+    "list_type": "expected a list",
+    "dict_type": "expected an object",
+}
+
+
+def _describe_problem(kind: str, message: str) -> str:
+    found = _PROBLEMS.get(kind, message.removeprefix("Value error, "))
+    return f"{found[:1].lower()}{found[1:]}"
+
+
+@cache
+def _build_schema(form: type[BaseModel]) -> dict[str, Any]:
+    is_input, is_scoped = issubclass(form, RequestModel), issubclass(form, ScopedRequest)
+    mode: Literal["validation", "serialization"] = "validation" if is_input else "serialization"
+    # A missing argument is simply left out; plain types are what most models and clients know.
+    schema = _shorten_schema(form.model_json_schema(mode=mode), nullable=is_scoped or not is_input)
+    # A tool's own properties come before those of the scope.
+    schema["properties"] = dict(
+        sorted(schema["properties"].items(), key=lambda each: each[0] in ScopedRequest.model_fields)
+    )
+    return {"$schema": DIALECT, **schema} if is_scoped or not is_input else schema
+
+
+def _shorten_schema(schema: Any, *, nullable: bool) -> Any:
+    """Shorten the schema, since models read all of it."""
+    if isinstance(schema, list):
+        return [_shorten_schema(part, nullable=nullable) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {
+        name: {each: _shorten_schema(part, nullable=nullable) for each, part in inner.items()}
+        if name in ("properties", "$defs")
+        else _shorten_schema(inner, nullable=nullable)
+        for name, inner in schema.items()
+        if name != "title" and not (name == "default" and inner is None)
+    }
+    match plain.get("anyOf"):
+        case [{"type": str(kind), **rest}, {"type": "null"}]:
+            del plain["anyOf"]
+            return {"type": [kind, "null"] if nullable else kind, **rest, **plain}
+    return plain
