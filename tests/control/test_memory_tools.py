@@ -143,7 +143,7 @@ def test_arguments_are_an_object(arguments: object) -> None:
 
 def test_a_tool_that_there_is_not_is_not_found() -> None:
     nobody: Any = None
-    with pytest.raises(NotFound, match=r"there is no tool 'memory\.erase'; did you mean memory\.search"):
+    with pytest.raises(NotFound, match=r"there is no tool 'memory\.erase'; did you mean memory\.forget"):
         asyncio.run(call_tool(nobody, "memory.erase", {}))
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control.schemas import RequestModel, ScopedRequest, field_names, json_name, request_field, request_model
-from holdfast.domain.call_errors import likely_name
+from holdfast.domain.call_errors import likely_method
 from holdfast.domain.unknown_fields import explain_unknown
 from holdfast.errors import InvalidInput, NotFound
 from holdfast.runtime.verb_entry import VerbEntry
@@ -110,8 +110,9 @@ class ToolSet:
     def find(self, name: str) -> ToolDefinition:
         if name in self.definitions:
             return self.definitions[name]
-        likely = likely_name(name, list(self.definitions), ())
-        hint = f"there are {', '.join(self.definitions)}" if likely is None else f"did you mean {likely}?"
+        short = {each.rpartition(".")[2].removeprefix("memory_"): each for each in self.definitions}
+        likely = likely_method(name.rpartition(".")[2].removeprefix("memory_"), list(short))
+        hint = f"there are {', '.join(self.definitions)}" if likely is None else f"did you mean {short[likely]}?"
         raise NotFound(f"there is no tool {name!r:.80}; {hint}")
 
 
