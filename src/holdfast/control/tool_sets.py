@@ -6,9 +6,9 @@ before anything is done, and an error names the field. Results are plain JSON in
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -49,7 +49,8 @@ class MemoryTool:
 class ToolDefinition:
     """A tool: its verb, the arguments that a model may give with their help, its result, and its implementation.
 
-    `inputs` are arguments that the verb has not, as fields of pydantic. `scoped` tools take the parts of a scope too.
+    `inputs` are arguments that the verb has not, as fields of pydantic; `required` are those that only the tool needs.
+    `scoped` tools take the parts of a scope too.
     `repeatable` means that the same call again changes nothing more. `summarize` writes a result as a short text.
     """
 
@@ -62,6 +63,7 @@ class ToolDefinition:
     run: ToolRun
     summarize: Callable[[Mapping[str, Any]], str] | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    required: Container[str] = ()
     reads: bool = False
     destroys: bool = False
     repeatable: bool = False
@@ -118,11 +120,12 @@ class ToolSet:
 
 @cache
 def _input_model(tool: ToolDefinition) -> type[RequestModel]:
-    own = {each.name: each for each in tool.entry.arguments}
-    shown = {
-        tool.entry.public_name(own[argument]): request_field(own[argument], explained)
-        for argument, explained in tool.arguments.items()
-    }
+    shown = {}
+    for own in tool.entry.arguments:
+        if (explained := tool.arguments.get(own.name)) is not None:
+            needed = own.required or own.name in tool.required
+            declared = replace(own, required=needed, default=tool.entry.default_of(own))
+            shown[tool.entry.public_name(own)] = request_field(declared, explained)
     name = "".join(part.capitalize() for part in tool.name.removeprefix("memory.").split("_"))
     return request_model(f"{name}ToolInput", tool.entry, {**tool.inputs, **shown}, scoped=tool.scoped)
 
@@ -133,7 +136,9 @@ def _parse_arguments(form: type[Any], arguments: object) -> Any:
     try:
         return form.model_validate(dict(arguments))
     except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        problems = error.errors(include_input=False, include_url=False, include_context=False)
+        # A missing argument was probably given by another name.
+        found = next((each for each in problems if each["type"] == "extra_forbidden"), problems[0])
     # Raised outside the except block, because the original error quotes the input.
     if found["type"] == "extra_forbidden":
         raise _unknown_field(form, found["loc"])

@@ -1,0 +1,46 @@
+"""The caller of tools: a service, an actor and a space, and what the host has fixed of the scope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from holdfast.control.json_views import SCOPE_NAMES
+from holdfast.control_api import AsyncControlPlane
+from holdfast.domain.access import Actor, ActorKind
+from holdfast.library import AsyncMemory
+from holdfast.ports import Service
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCaller:
+    """Somebody whose client calls tools. Every call passes the gate as this actor.
+
+    `fixed` are parts of the scope, by their names in JSON, that no tool call can change.
+    """
+
+    service: Service
+    actor: Actor
+    space: str
+    fixed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def memory(self) -> AsyncMemory:
+        return AsyncMemory(self.service, actor=self.actor, space=self.space)
+
+    @property
+    def plane(self) -> AsyncControlPlane:
+        return AsyncControlPlane(self.service, actor=self.actor, space=self.space)
+
+    @property
+    def scope(self) -> Mapping[str, str]:
+        """The fixed parts of the scope by their names in JSON: those of the host, and the caller's own."""
+        own = {ActorKind.USER: "subject_id", ActorKind.DEVICE: "subject_id", ActorKind.AGENT: "agent_id"}
+        name = own.get(self.actor.kind)
+        return self.fixed if name is None else {**self.fixed, name: self.actor.id}
+
+    @property
+    def where(self) -> Mapping[str, str]:
+        """The same parts, as keyword arguments of the library."""
+        ours = {theirs: part for part, theirs in SCOPE_NAMES.items()}
+        return {ours[name]: value for name, value in self.scope.items()}
