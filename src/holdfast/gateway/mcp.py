@@ -1,0 +1,69 @@
+"""The Model Context Protocol over streamable HTTP: `POST /mcp` for the default tools, `/mcp/<name>` for another set.
+
+Every request needs a key, which says whose memory the tools see. No request leaves anything behind: there are no
+sessions, so any process may answer. The edge has checked the Host and Origin headers, and has bounded the body.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+
+_CALLER = "holdfast.tool_caller"
+
+
+def is_installed() -> bool:
+    """True if the protocol's package is installed."""
+    return importlib.util.find_spec("mcp") is not None and importlib.util.find_spec("mcp_types") is not None
+
+
+def router(auth: Authenticator) -> APIRouter:
+    from holdfast.mcp.server import create_server
+    from holdfast.mcp.tool_choices import ToolChoice
+
+    routes = APIRouter(tags=["mcp"])
+    for choice in ToolChoice:
+        path = "/mcp" if choice is ToolChoice.SIMPLE else f"/mcp/{choice}"
+        server = create_server(choice, lambda context: context.request.scope[_CALLER], discreet=True)
+        routes.add_api_route(
+            path,
+            _endpoint(auth, server),
+            methods=["POST"],
+            name=f"call_mcp_{choice}",
+            include_in_schema=False,  # the protocol describes itself
+            openapi_extra={**allow(AccessRule.KNOWN)["openapi_extra"], "requestBody": {"required": True}},
+        )
+    return routes
+
+
+def _endpoint(auth: Authenticator, server: Any) -> Any:
+    from holdfast.mcp.session import ToolCaller
+
+    async def endpoint(request: Request) -> Response:
+        caller = await auth.any_key(request)
+        request.scope[_CALLER] = ToolCaller(caller.service, caller.actor, caller.space)
+        return _ProtocolResponse(server)
+
+    return endpoint
+
+
+class _ProtocolResponse(Response):
+    """Lets the protocol's package answer the request."""
+
+    def __init__(self, server: Any) -> None:
+        super().__init__()
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        # One for each request: it may run once, and without sessions it holds nothing.
+        manager = StreamableHTTPSessionManager(self._server, json_response=True, stateless=True)
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
