@@ -19,6 +19,9 @@ from holdfast.errors import ConfigurationError
 S = TypeVar("S", bound=BaseSettings)
 # The verbs that can ask a model.
 MODEL_VERBS = frozenset({"maintain", "flush"})
+# The transports of runtimes that can be switched on, and those that are not built yet.
+TRANSPORTS = ("http", "mcp")
+LATER_TRANSPORTS = ("ws", "a2a")
 # The problem of a value by pydantic's name for it, where its own sentence is about parsing.
 _PROBLEMS = {
     "int_parsing": "must be a whole number",
@@ -142,6 +145,14 @@ class Settings(BaseSettings):
         default="",
         description="Comma-separated addresses or networks of proxies whose X-Forwarded-For is trusted.",
     )
+    transports: str = Field(
+        default="http,mcp",
+        description="The transports over which `holdfast serve` offers runtimes, comma-separated: http, mcp, or none.",
+    )
+    profile: str = Field(
+        default="server-linux-memory-gateway",
+        description="The profile of those runtimes; `holdfast platform profiles` lists all.",
+    )
     rate_per_minute: int = Field(
         default=6_000,
         ge=0,
@@ -194,6 +205,24 @@ class Settings(BaseSettings):
         if value is not None and names != ("none",) and not set(names) <= MODEL_VERBS:
             raise PydanticCustomError("verbs", "name maintain, flush, both with a comma, or none")
         return value
+
+    @field_validator("transports")
+    @classmethod
+    def _check_transports(cls, value: str) -> str:
+        names = [name.strip() for name in value.split(",")]
+        if names == ["none"]:
+            return value
+        for name in names:
+            if name in LATER_TRANSPORTS:
+                raise PydanticCustomError("transports", f"{name} is not built yet; name http, mcp, or none")
+            if name not in TRANSPORTS:
+                raise PydanticCustomError("transports", f"{name!r:.40} is no transport; name http, mcp, or none")
+        return value
+
+    @property
+    def listed_transports(self) -> tuple[str, ...]:
+        """The transports that are on."""
+        return tuple(name for name in TRANSPORTS if name in {each.strip() for each in self.transports.split(",")})
 
     @property
     def skill_folders(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ a response, from a newer server, are ignored. Errors keep their class.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
@@ -53,16 +53,24 @@ _WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json
 
 
 class JsonCodec:
-    """A type's JSON codec. A `closed` one refuses unknown fields and coerces no types; an open one ignores them."""
+    """A type's JSON codec. A `closed` one refuses unknown fields and coerces no types; an open one ignores them.
 
-    def __init__(self, kind: Any, *, closed: bool) -> None:
+    `names` are further names of fields that a closed one accepts.
+    """
+
+    def __init__(self, kind: Any, *, closed: bool, names: Mapping[str, str] | None = None) -> None:
         self._kind = kind
         self._closed = closed
+        self._further = names or {}
 
     @cached_property
     def schema(self) -> CoreSchema:
-        schema: CoreSchema = _apply_rules(TypeAdapter(self._kind).core_schema, closed=self._closed)
+        schema: CoreSchema = _apply_rules(TypeAdapter(self._kind).core_schema, self._other_names, closed=self._closed)
         return schema
+
+    def _other_names(self, name: str) -> tuple[str, ...]:
+        further = [other for own, other in self._further.items() if own == name]
+        return (*alternate_names(name), *further)
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -101,9 +109,12 @@ class JsonCodec:
         holder: Any = {}
         with suppress(LookupError, TypeError):  # a location may also name a variant, which is not in the body
             holder = reduce(getitem, loc[:-1], from_json(body))
-        if both := [name for name in alternate_names(str(loc[-1])) if name in holder]:
-            return InvalidInput(where, f"has both {both[0]} and {loc[-1]}, two names of one argument; give one of them")
-        name, problem = explain_unknown(str(loc[-1]), names_at(self._kind, loc[:-1], _field_types))
+        wrong = str(loc[-1])
+        others = (*self._other_names(wrong), *(own for own, other in self._further.items() if other == wrong))
+        if both := [name for name in others if name in holder]:
+            return InvalidInput(where, f"has both {both[0]} and {wrong}, two names of one argument; give one of them")
+        known = [self._further.get(each, each) for each in names_at(self._kind, loc[:-1], _field_types)]
+        name, problem = explain_unknown(wrong, known)
         return InvalidInput(where if name is None else field_path([*loc[:-1], name], {*self._names, name}), problem)
 
 
@@ -114,13 +125,13 @@ def _field_types(kind: Any) -> Mapping[str, Any] | None:
     return {each.name: hints[each.name] for each in fields(kind)}
 
 
-def _apply_rules(schema: Any, *, closed: bool) -> Any:
+def _apply_rules(schema: Any, other_names: Callable[[str], tuple[str, ...]], *, closed: bool) -> Any:
     """Apply our own rules to every datetime, set and dataclass in the schema."""
     if isinstance(schema, list):
-        return [_apply_rules(part, closed=closed) for part in schema]
+        return [_apply_rules(part, other_names, closed=closed) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    result = {name: _apply_rules(part, closed=closed) for name, part in schema.items()}
+    result = {name: _apply_rules(part, other_names, closed=closed) for name, part in schema.items()}
     if result.get("type") in _OF_MANY:
         if closed:
             # Only the first error is reported; finding the others would waste time.
@@ -135,7 +146,7 @@ def _apply_rules(schema: Any, *, closed: bool) -> Any:
         case "frozenset":
             items = core_schema.list_schema(result["items_schema"])
             result["serialization"] = core_schema.plain_serializer_function_ser_schema(sorted, return_schema=items)
-        case "dataclass-field" if closed and (others := alternate_names(result["name"])):
+        case "dataclass-field" if closed and (others := other_names(result["name"])):
             # The schema shows the first.
             result["validation_alias"] = [[name] for name in (result["name"], *others)]
         case "dataclass":
@@ -241,13 +252,21 @@ GREETING = JsonCodec(Greeting, closed=False)
 @cache
 def openapi_definitions(template: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return the OpenAPI schemas of requests and of responses, and the definitions that they refer to by `template`."""
-    inputs: list[tuple[Any, Any, CoreSchema]] = []
-    for name, spoken in all_verbs().items():
-        inputs += [(name, "validation", spoken.request.schema), (name, "serialization", spoken.answer.schema)]
+    verbs = all_verbs()
+    requests = {name: spoken.request for name, spoken in verbs.items()}
+    return describe_codecs(requests, {name: spoken.answer for name, spoken in verbs.items()}, template)
+
+
+def describe_codecs(
+    requests: Mapping[str, JsonCodec], answers: Mapping[str, JsonCodec], template: str
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the OpenAPI schemas of these codecs, and the definitions that they refer to by `template`."""
+    inputs: list[tuple[Any, Any, CoreSchema]] = [(name, "validation", each.schema) for name, each in requests.items()]
+    inputs += [(name, "serialization", each.schema) for name, each in answers.items()]
     found, shared = GenerateJsonSchema(ref_template=template).generate_definitions(inputs)
-    requests = {name: found[name, "validation"] for name in all_verbs()}
-    answers = {name: found[name, "serialization"] for name in all_verbs()}
-    return requests, answers, {str(name): schema for name, schema in shared.items()}
+    described = {name: found[name, "validation"] for name in requests}
+    definitions = {str(name): schema for name, schema in shared.items()}
+    return described, {name: found[name, "serialization"] for name in answers}, definitions
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

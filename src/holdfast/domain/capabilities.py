@@ -99,6 +99,7 @@ _BUILT = {
     "recover": "holdfast.runtime.transcripts.recover:Recover",
     "close": "holdfast.runtime.transcripts.recover:Close",
     "agent_skill_directories": "holdfast.skill_folders.mounts:SkillMounts",
+    "transport_http": "holdfast.gateway.runtime_routes:router",
 }
 
 

@@ -11,7 +11,17 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
-from holdfast.gateway import control, mcp, memories, memories_add_search, problem_responses, resources, users, verbs
+from holdfast.gateway import (
+    control,
+    mcp,
+    memories,
+    memories_add_search,
+    problem_responses,
+    resources,
+    runtime_routes,
+    users,
+    verbs,
+)
 from holdfast.gateway.authentication import (
     AccessRule,
     Authenticator,
@@ -28,6 +38,10 @@ from holdfast.gateway.openapi import complete_openapi, operation_id
 from holdfast.gateway.pages import routes as pages
 from holdfast.gateway.schemas import HealthResponse
 from holdfast.ports import KeyDirectory, Service, Verb
+from holdfast.sdk.builder import Plan
+from holdfast.sdk.runtime import make_governance
+from holdfast.transports.adapter import TransportAdapter
+from holdfast.transports.switches import switched_off
 
 DESCRIPTION = "One memory for AI agents: conversations, memories and resources of users, each behind its own key."
 
@@ -54,6 +68,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         generate_unique_id_function=operation_id,
     )
     auth = Authenticator(service, directory, config)
+    adapter = make_adapter(config)
     routers = (
         _service_routes(directory, auth, metrics),
         users.router(auth),
@@ -62,7 +77,8 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         resources.router(auth, config),
         _verb_routes(auth),
         everos.router(auth),
-        *((mcp.router(auth),) if mcp.is_installed() else ()),
+        *_runtime_routes(auth, adapter),
+        *_protocol_routes(auth, adapter),
         *control.routers(auth),
         pages.router(config, lambda: app.openapi()),
     )
@@ -87,6 +103,24 @@ def _verb_routes(auth: Authenticator) -> APIRouter:
         return (await auth.any_key(request)).actor
 
     return verbs.router(perform, caller, allow(AccessRule.KNOWN)["openapi_extra"])
+
+
+def make_adapter(config: GatewayConfig) -> TransportAdapter:
+    """Make the adapter of the service's transports. Each of its calls has an identity of its own."""
+    plan = Plan(profile=config.profile, switched_off=switched_off(config.transports))
+    return TransportAdapter(make_governance(plan, config.skill_folders, model=config.maintains))
+
+
+def _runtime_routes(auth: Authenticator, adapter: TransportAdapter) -> list[APIRouter]:
+    """The runtime's routes, unless the transport `http` is off."""
+    is_on = adapter.governance.catalogue["transport_http"].visible
+    return [runtime_routes.router(auth, adapter)] if is_on else []
+
+
+def _protocol_routes(auth: Authenticator, adapter: TransportAdapter) -> list[APIRouter]:
+    """The routes of the Model Context Protocol, unless the transport `mcp` is off or its package is missing."""
+    is_on = adapter.governance.catalogue["transport_mcp"].visible and mcp.is_installed()
+    return [mcp.router(auth, adapter)] if is_on else []
 
 
 def _service_routes(directory: KeyDirectory, auth: Authenticator, metrics: Metrics) -> APIRouter:

@@ -47,6 +47,10 @@ class GatewayConfig:
     idle_seconds: float = 65.0
     shutdown_seconds: float = 20.0
     request_logs: bool = True
+    profile: str = "server-linux-memory-gateway"
+    transports: tuple[str, ...] = ("http", "mcp")
+    skill_folders: tuple[str, ...] = ()
+    maintains: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65_535:
@@ -119,6 +123,8 @@ class GatewayConfig:
             "allowed_origins": _names(settings.allowed_origins.split(",")),
             "public_url": public_url,
             "trusted_proxies": _names(settings.trusted_proxies.split(",")),
+            "transports": settings.listed_transports,
+            "maintains": bool(settings.model) and "maintain" in (settings.asked_verbs or {"maintain"}),
             "tls_cert": tls_cert,
             "tls_key": tls_key,
         }

@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from holdfast.gateway import verbs
+from holdfast.gateway import runtime_schemas, verbs
 from holdfast.gateway.authentication import RULE, AccessRule
-from holdfast.gateway.edge.problem_json import is_everos
+from holdfast.gateway.edge.problem_json import is_everos, is_runtime
 
 _TEXT = {"type": "string"}
 PROBLEM: dict[str, Any] = {
@@ -82,6 +82,7 @@ def complete_openapi(app: FastAPI) -> None:
             document = base_openapi()
             schemas = document["components"]["schemas"]
             schemas |= {"Problem": PROBLEM, "EverosError": EVEROS_ERROR, **verbs.schemas()}
+            schemas |= {"RuntimeRejection": runtime_schemas.REJECTION, **runtime_schemas.schemas()}
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
             document["components"]["securitySchemes"] = _KEYS
@@ -96,10 +97,14 @@ def complete_openapi(app: FastAPI) -> None:
 
 def _complete(operation: dict[str, Any], path: str) -> None:
     operation["security"] = _SECURITY[AccessRule(operation[RULE])]
-    name, kind = ("EverosError", "application/json") if is_everos(path) else ("Problem", "application/problem+json")
+    name, kind = "Problem", "application/problem+json"
+    if is_everos(path) or is_runtime(path):
+        name, kind = "EverosError" if is_everos(path) else "RuntimeRejection", "application/json"
     shape = {"content": {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}}
     responses = operation["responses"]
-    for status in [status for status in responses if int(status) >= 400]:
+    # A repeated key is answered with a report.
+    own = {"409"} if is_runtime(path) else set()
+    for status in [status for status in responses if int(status) >= 400 and status not in own]:
         responses[status] = {"description": responses[status]["description"], **shape}
     # Any route may respond so: body too large or too slow, rate limit, overload, unknown host, internal error.
     responses["default"] = {"description": "The request was refused, or failed.", **shape}

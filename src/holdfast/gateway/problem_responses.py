@@ -8,7 +8,6 @@ withheld here; a name that we know, such as that of a binding, is in backticks o
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ from holdfast.gateway.edge.problem_json import phrase, problem_body
 from holdfast.gateway.everos.schemas import EverosRequest
 from holdfast.gateway.pages import start
 from holdfast.gateway.pages.html import accepts_page, page
+from holdfast.transports.reasons import withhold_quoted
 from holdfast.wire import PROBLEMS, field_path
 
 log = logging.getLogger("holdfast.gateway")
@@ -117,15 +117,6 @@ async def _holdfast_error(request: Request, error: Exception) -> Response:
         # Only these routes know bindings.
         fields = [{"field": error.field, "problem": detail}]
     return refusal(request, status, error.code, detail, headers, fields, error.operation_id)
-
-
-# A value in an error is quoted by `repr`: not after a letter, like an apostrophe. A long one is cut, with its end.
-_QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*(?:'|$)|"(?:[^"\\]|\\.)*(?:"|$))""", re.DOTALL)
-
-
-def withhold_quoted(text: str) -> str:
-    """Withhold the values that an error quotes: the caller sent them, and they may be a key."""
-    return _QUOTED.sub("'…'", text)
 
 
 def _log_context(request: Request, error: errors.HoldfastError) -> str:

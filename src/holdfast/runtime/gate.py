@@ -80,7 +80,8 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
                 return await _run_composite(core, grant, verb, entry)
             prepared = await verb.prepare(core, grant)
             if not isinstance(verb, Write):
-                return await _run_read(core, grant, verb, prepared, entry)
+                found = await _run_read(core, grant, verb, prepared, entry)
+                return await verb.finish(core, found, entry.id)  # type: ignore[no-any-return]
             # The digest is only needed with a key.
             digest = None if verb.idempotency_key is None else verb.digest()
             result: R = await core.store.write(

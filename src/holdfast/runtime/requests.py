@@ -107,6 +107,10 @@ class Request(ABC, Generic[P, R]):
     async def prepare(self, core: Core, grant: Grant) -> P:
         """Do the slow work. No transaction is open: data read here may have changed when `apply` runs."""
 
+    async def finish(self, core: Core, result: R, operation_id: OperationId) -> R:
+        """Run after the call, outside its transaction, with the id of the operation row that did the work."""
+        return result
+
     def record_count(self, result: R) -> int:
         """The number of records written, returned or removed."""
         return 0
@@ -171,6 +175,14 @@ class Write(Request[P, R]):
     def from_replay(self, transaction: Transaction, kept: dict[str, Any]) -> R:
         """Rebuild the result from the stored replay state."""
         raise NotImplementedError(f"{type(self).__name__} has no replay; it takes no idempotency key")
+
+    def without_text(self, result: R) -> R:
+        """The result as `KeyedWrite` may store it: ids, counts and words of ours, no text that could be forgotten."""
+        return result
+
+    def with_text(self, reader: Reader, result: R) -> R:
+        """A stored result, with the texts that its request or the store has."""
+        return result
 
 
 class CompositeRequest(Request[None, R]):

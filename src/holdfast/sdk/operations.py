@@ -36,16 +36,26 @@ def request_from(given: R | str, kind: Callable[..., R], field: str) -> R:
 class Operations(ExplainAttributes):
     """One runtime: a service, its calling actor, and its governance."""
 
-    def __init__(self, service: Service, actor: Actor, governance: Governance) -> None:
+    def __init__(self, service: Service, actor: Actor, governance: Governance, last: MemoryScope | None = None) -> None:
         self._service = service
         self._actor = actor
         self._governance = governance
-        self._last: MemoryScope | None = None
+        self._last = last
 
     @property
     def service(self) -> Service:
         """The service below, for tools that read what no operation of a runtime shows."""
         return self._service
+
+    @property
+    def actor(self) -> Actor:
+        """The calling actor."""
+        return self._actor
+
+    @property
+    def governance(self) -> Governance:
+        """The identity, profile and capabilities."""
+        return self._governance
 
     async def _perform(self, action: Action, make: Callable[[Governance], Verb[T]]) -> T:
         """Perform a verb if the runtime has its capability. An invalid request is refused and audited by the gate."""

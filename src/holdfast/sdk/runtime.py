@@ -28,7 +28,7 @@ from holdfast.sdk.skills import SkillOperations
 from holdfast.sdk.transcripts import TranscriptOperations
 from holdfast.sdk.transfer import TransferOperations
 from holdfast.sdk.writing import WritingOperations
-from holdfast.settings import Settings, read_settings
+from holdfast.settings import read_settings
 from holdfast.skill_folders.mounts import SkillMounts
 
 
@@ -104,9 +104,7 @@ class RuntimeOpening:
         model_options = (None, None, None) if model is None else (model.name, model.url, model.key)
         curator = make_curator(settings, *model_options, max_chars=profile.budget.maintenance_chars)
         maintains = curator is not None and "maintain" in (settings.asked_verbs or {"maintain"})
-        capabilities = catalogue(profile, plan.circumstances(model=maintains))
-        governance = Governance(plan.identity, profile, capabilities, plan.switched_off)
-        governance = replace(governance, scan_skills=_mount_skills(plan, settings, governance))
+        governance = make_governance(plan, settings.skill_folders, model=maintains)
         engine = await open_engine(
             location,
             settings,
@@ -150,8 +148,16 @@ async def visit_store(plan: Plan) -> AsyncIterator[AsyncMemoryRuntime]:
         await runtime._leave()
 
 
-def _mount_skills(plan: Plan, settings: Settings, governance: Governance) -> ScanSkills | None:
-    folders = settings.skill_folders if plan.agent_skill_dirs is None else plan.agent_skill_dirs
+def make_governance(plan: Plan, skill_folders: tuple[str, ...], *, model: bool) -> Governance:
+    """Decide what a runtime may do. `skill_folders` are those of the settings; `model`: one is configured."""
+    profile = with_budgets(profile_of(plan.profile), plan.budget)
+    capabilities = catalogue(profile, plan.circumstances(model=model))
+    governance = Governance(plan.identity, profile, capabilities, plan.switched_off)
+    return replace(governance, scan_skills=_mount_skills(plan, skill_folders, governance))
+
+
+def _mount_skills(plan: Plan, skill_folders: tuple[str, ...], governance: Governance) -> ScanSkills | None:
+    folders = skill_folders if plan.agent_skill_dirs is None else plan.agent_skill_dirs
     if not folders:
         return None
     if plan.agent_skill_dirs is not None:

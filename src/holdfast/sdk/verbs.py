@@ -1,6 +1,7 @@
-"""The table of a runtime's operations that have a command: their requests declare the arguments.
+"""The tables of a runtime's operations: their requests declare the arguments.
 
-The conversation of a request is named by the options of every command. `hidden` are arguments that no command has.
+`VERBS` have a command. The conversation of a request is named by the options of every command, and `hidden` are
+arguments that no command has. `OPERATIONS` are those that a transport's adapter dispatches.
 """
 
 from __future__ import annotations
@@ -17,8 +18,20 @@ from holdfast.domain.runtime_api.skills import (
     RuntimeSkillSetEnabledRequest,
     RuntimeSkillWrite,
 )
-from holdfast.domain.runtime_api.transcripts import MemoryReplayRequest
-from holdfast.domain.runtime_api.writing import MemoryCloseRequest
+from holdfast.domain.runtime_api.transcripts import (
+    MemoryReplayRequest,
+    MemoryTranscriptCommitRequest,
+    MemoryTranscriptExportRequest,
+    MemoryTranscriptLifecycleRequest,
+    MemoryTranscriptRepairRequest,
+    MemoryTranscriptReplayRequest,
+)
+from holdfast.domain.runtime_api.writing import (
+    MemoryCloseRequest,
+    MemoryMaintainRequest,
+    MemoryRecoverRequest,
+    MemoryWriteRequest,
+)
 from holdfast.runtime.verb_entry import VerbEntry
 
 # A command has no host whose state or tools could matter.
@@ -44,5 +57,24 @@ VERBS: Mapping[str, VerbEntry] = {
         VerbEntry("set_runtime_skill_enabled", RuntimeSkillSetEnabledRequest, hidden=("enabled",)),
         VerbEntry("delete_runtime_skill", RuntimeSkillDeleteRequest),
         VerbEntry("close", MemoryCloseRequest),
+    )
+}
+
+_WRITTEN = {"given": "candidates", "extraction": "long_term_extraction"}
+
+# `capabilities` takes no request. All of a request's arguments count, also those that no command has.
+OPERATIONS: Mapping[str, VerbEntry] = {
+    each.name: each
+    for each in (
+        VerbEntry("write", MemoryWriteRequest, names=_WRITTEN),
+        *(entry for name, entry in VERBS.items() if name != "write_procedural"),
+        VerbEntry("maintain", MemoryMaintainRequest),
+        VerbEntry("recover", MemoryRecoverRequest),
+        VerbEntry("commit_transcript", MemoryTranscriptCommitRequest),
+        VerbEntry("replay_transcript", MemoryTranscriptReplayRequest),
+        VerbEntry("request_transcript_lifecycle", MemoryTranscriptLifecycleRequest),
+        VerbEntry("repair_transcript", MemoryTranscriptRepairRequest),
+        VerbEntry("export_transcript", MemoryTranscriptExportRequest),
+        VerbEntry("capabilities", None),
     )
 }

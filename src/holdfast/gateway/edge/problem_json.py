@@ -1,4 +1,5 @@
-"""The body of an error response: `application/problem+json` (RFC 9457), or EverOS's envelope under its paths.
+"""The body of an error response: `application/problem+json` (RFC 9457), or the envelope of EverOS or of the runtime
+under their paths.
 
 Uses ASGI only, so that the edge can refuse a request before the framework sees it.
 """
@@ -26,6 +27,21 @@ _EVEROS_CODES = {
     500: "INTERNAL_ERROR",
     503: "EXTERNAL_SERVICE_UNAVAILABLE",
 }
+RUNTIME_PREFIX = "/memory"
+# The error keys of the runtime's envelope for refusals that it does not make itself.
+_RUNTIME_KEYS = {
+    400: "invalid_json",
+    401: "unauthorized",
+    403: "forbidden",
+    405: "unsupported_operation",
+    413: "payload_too_large",
+    415: "invalid_json",
+    429: "runtime_unavailable",
+    500: "runtime_failed",
+    503: "runtime_unavailable",
+}
+# A path that is none of its routes is a problem, like any other.
+_NO_ROUTE = 404
 # From RFC 9110: Python's own differ between versions.
 _PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
 Headers = Iterable[tuple[bytes, bytes]]
@@ -44,6 +60,11 @@ def phrase(status: int) -> str:
 def is_everos(path: str) -> bool:
     """True if errors at this path have EverOS's format."""
     return any(path == prefix or path.startswith(prefix + "/") for prefix in _EVEROS)
+
+
+def is_runtime(path: str) -> bool:
+    """True if errors at this path have the format of the runtime's envelope."""
+    return path.startswith(f"{RUNTIME_PREFIX}/")
 
 
 def _known_path(path: str) -> str:
@@ -75,6 +96,16 @@ def problem_body(
                     "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
                     "path": _known_path(path),
                 },
+            }
+        )
+    if is_runtime(path) and status != _NO_ROUTE:
+        return b"application/json", _to_json(
+            {
+                "status": "rejected",
+                "request_id": request_id(scope),
+                "audit_id": operation_id,
+                "error_key": _RUNTIME_KEYS.get(status, "runtime_rejected"),
+                "reason": detail,
             }
         )
     return b"application/problem+json", _to_json(

@@ -94,6 +94,12 @@ class _SkillChange(Write[Any, RuntimeSkillMutationReport]):
     def record_count(self, result: RuntimeSkillMutationReport) -> int:
         return int(result.changed)
 
+    def without_text(self, result: RuntimeSkillMutationReport) -> RuntimeSkillMutationReport:
+        return replace(result, name="")
+
+    def with_text(self, reader: Reader, result: RuntimeSkillMutationReport) -> RuntimeSkillMutationReport:
+        return replace(result, name=self.name)
+
 
 def _checked_name(name: object) -> None:
     checked_text(name, "name", max_chars=_NAME_CHARS)

@@ -170,6 +170,26 @@ class WriteSkills(Write[_PreparedSkills, MemoryWriteReport]):
     def record_count(self, result: MemoryWriteReport) -> int:
         return len(result.procedural_promotions)
 
+    def without_text(self, result: MemoryWriteReport) -> MemoryWriteReport:
+        untitled = [replace(each, topic="", detail=None) for each in result.procedural_evolution.reports]
+        evolution = replace(result.procedural_evolution, reports=tuple(untitled))
+        return replace(result, procedural_evolution=evolution, procedural_promotions=())
+
+    def with_text(self, reader: Reader, result: MemoryWriteReport) -> MemoryWriteReport:
+        stored = zip(self.writes, result.procedural_evolution.reports, strict=True)
+        named = [
+            replace(each, topic=_one_line(write.topic), detail=_name_of(reader, each.memory_id))
+            for write, each in stored
+        ]
+        evolution = replace(result.procedural_evolution, reports=tuple(named))
+        return replace(result, procedural_evolution=evolution, procedural_promotions=promoted_names(named))
+
+
+def _name_of(reader: Reader, memory_id: MemoryId | None) -> str | None:
+    """Return the current name of a skill; None if it was deleted."""
+    found = None if memory_id is None else skill_of(reader, memory_id)
+    return None if found is None else found.state.name
+
 
 def _validate_write(write: RuntimeSkillWrite, place: str) -> None:
     """Check all but the content, which has a verdict of its own."""

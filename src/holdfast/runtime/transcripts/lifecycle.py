@@ -229,6 +229,12 @@ class RequestLifecycle(Write[_PreparedLifecycle, MemoryTranscriptLifecycleReport
     def record_count(self, result: MemoryTranscriptLifecycleReport) -> int:
         return result.affected_messages if result.changed else 0
 
+    def without_text(self, result: MemoryTranscriptLifecycleReport) -> MemoryTranscriptLifecycleReport:
+        return replace(result, affected_host_refs=(), host_ref_redactions=(), reason="")
+
+    def with_text(self, reader: Reader, result: MemoryTranscriptLifecycleReport) -> MemoryTranscriptLifecycleReport:
+        return replace(result, reason=self.reason)
+
 
 def _validate_reason(reason: object) -> str:
     if isinstance(reason, str) and not reason.strip():

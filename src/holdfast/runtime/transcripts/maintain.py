@@ -140,6 +140,13 @@ class Maintain(Write[StartedOperation, MemoryMaintainReport]):
     def record_count(self, result: MemoryMaintainReport) -> int:
         return (result.job_id is not None) + sum(each.changed for each in result.runtime_skill_reuse)
 
+    def without_text(self, result: MemoryMaintainReport) -> MemoryMaintainReport:
+        return replace(result, runtime_skill_reuse=tuple(replace(each, name="") for each in result.runtime_skill_reuse))
+
+    def with_text(self, reader: Reader, result: MemoryMaintainReport) -> MemoryMaintainReport:
+        named = zip(dict.fromkeys(self.request.runtime_skill_selected_ids), result.runtime_skill_reuse, strict=False)
+        return replace(result, runtime_skill_reuse=tuple(replace(each, name=name) for name, each in named))
+
 
 def _validate_request(request: MemoryMaintainRequest) -> None:
     checked_text(request.ingress, "ingress", max_chars=_MAX_NAMES)

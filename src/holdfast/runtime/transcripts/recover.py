@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from holdfast.domain import ids
@@ -137,3 +137,9 @@ class Close(Write[StartedOperation, MemoryCloseReport]):
     def apply(self, transaction: Transaction, prepared: StartedOperation) -> MemoryCloseReport:
         event_id = _append_event(prepared.core, transaction, self.governance, self.scope, {"operation": self.action})
         return MemoryCloseReport(self.reason, prepared.report("closed", event_id=event_id))
+
+    def without_text(self, result: MemoryCloseReport) -> MemoryCloseReport:
+        return replace(result, reason="")
+
+    def with_text(self, reader: Reader, result: MemoryCloseReport) -> MemoryCloseReport:
+        return replace(result, reason=self.reason)
