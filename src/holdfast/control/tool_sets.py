@@ -57,7 +57,7 @@ class ToolDefinition:
     name: str
     title: str = ""
     description: str
-    entry: VerbEntry
+    entry: VerbEntry | None
     arguments: Mapping[str, str]
     result: Callable[[], type[BaseModel]]
     run: ToolRun
@@ -121,13 +121,14 @@ class ToolSet:
 @cache
 def _input_model(tool: ToolDefinition) -> type[RequestModel]:
     shown = {}
-    for own in tool.entry.arguments:
+    for own in () if tool.entry is None else tool.entry.arguments:
         if (explained := tool.arguments.get(own.name)) is not None:
+            assert tool.entry is not None
             needed = own.required or own.name in tool.required
             declared = replace(own, required=needed, default=tool.entry.default_of(own))
             shown[tool.entry.public_name(own)] = request_field(declared, explained)
     name = "".join(part.capitalize() for part in tool.name.removeprefix("memory.").split("_"))
-    return request_model(f"{name}ToolInput", tool.entry, {**tool.inputs, **shown}, scoped=tool.scoped)
+    return request_model(f"{name}ToolInput", tool.entry if tool.scoped else None, {**tool.inputs, **shown})
 
 
 def _parse_arguments(form: type[Any], arguments: object) -> Any:

@@ -100,6 +100,7 @@ _BUILT = {
     "close": "holdfast.runtime.transcripts.recover:Close",
     "agent_skill_directories": "holdfast.skill_folders.mounts:SkillMounts",
     "transport_http": "holdfast.gateway.runtime_routes:router",
+    "transport_mcp": "holdfast.mcp.server:create_server",
 }
 
 

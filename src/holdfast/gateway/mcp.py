@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.transports.adapter import TransportAdapter
 
 _CALLER = "holdfast.tool_caller"
 
@@ -23,7 +24,7 @@ def is_installed() -> bool:
     return importlib.util.find_spec("mcp") is not None and importlib.util.find_spec("mcp_types") is not None
 
 
-def router(auth: Authenticator) -> APIRouter:
+def router(auth: Authenticator, adapter: TransportAdapter) -> APIRouter:
     from holdfast.mcp.server import create_server
     from holdfast.mcp.tool_choices import ToolChoice
 
@@ -33,7 +34,7 @@ def router(auth: Authenticator) -> APIRouter:
         server = create_server(choice, lambda context: context.request.scope[_CALLER], discreet=True)
         routes.add_api_route(
             path,
-            _endpoint(auth, server),
+            _endpoint(auth, adapter, server),
             methods=["POST"],
             name=f"call_mcp_{choice}",
             include_in_schema=False,  # the protocol describes itself
@@ -42,12 +43,12 @@ def router(auth: Authenticator) -> APIRouter:
     return routes
 
 
-def _endpoint(auth: Authenticator, server: Any) -> Any:
+def _endpoint(auth: Authenticator, adapter: TransportAdapter, server: Any) -> Any:
     from holdfast.mcp.session import ToolCaller
 
     async def endpoint(request: Request) -> Response:
         caller = await auth.any_key(request)
-        request.scope[_CALLER] = ToolCaller(caller.service, caller.actor, caller.space)
+        request.scope[_CALLER] = ToolCaller(caller.service, caller.actor, caller.space, adapter, auth_kind="bearer")
         return _ProtocolResponse(server)
 
     return endpoint

@@ -91,10 +91,13 @@ def explain_error(error: errors.HoldfastError, *, discreet: bool) -> str:
 
 async def _call(served: ServedTools, caller: ToolCaller, params: types.CallToolRequestParams) -> types.CallToolResult:
     arguments = {} if params.arguments is None else params.arguments
-    found = await served.tools.call(served.memory_of(caller), params.name, arguments, fixed=caller.scope)
+    memory = served.memory_of(caller, params.meta)
+    found = await served.tools.call(memory, params.name, arguments, fixed=caller.scope)
     summarize = served.tools.find(params.name).summarize or _as_json
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=summarize(found))], structured_content=found
+        content=[types.TextContent(type="text", text=summarize(found))],
+        structured_content=found,
+        is_error=served.is_refusal(found),
     )
 
 

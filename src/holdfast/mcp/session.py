@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control_api import AsyncControlPlane
 from holdfast.domain.access import Actor, ActorKind
+from holdfast.domain.identity import MemoryIdentity
+from holdfast.errors import ConfigurationError
 from holdfast.library import AsyncMemory
+from holdfast.mcp.runtime_tools import RuntimeCalls, envelope_parts
 from holdfast.ports import Service
+from holdfast.transports.adapter import AdapterCaller, TransportAdapter
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
     """Somebody whose client calls tools. Every call passes the gate as this actor.
 
-    `fixed` are parts of the scope, by their names in JSON, that no tool call can change.
+    `fixed` are parts of the scope, by their names in JSON, that no tool call can change. `adapter` is for the
+    runtime's tools; a memory on a server has none.
     """
 
     service: Service
     actor: Actor
     space: str
+    adapter: TransportAdapter | None = None
     fixed: Mapping[str, str] = field(default_factory=dict)
+    auth_kind: str = "local"
 
     @property
     def memory(self) -> AsyncMemory:
@@ -31,6 +39,17 @@ class ToolCaller:
     @property
     def plane(self) -> AsyncControlPlane:
         return AsyncControlPlane(self.service, actor=self.actor, space=self.space)
+
+    def runtime(self, meta: Mapping[str, Any] | None) -> RuntimeCalls:
+        """Return the runtime's calls, with what the host sent beside this one."""
+        if self.adapter is None:
+            raise ConfigurationError(
+                "the runtime's tools need a store; of a server, use its own /mcp/runtime instead of `holdfast mcp`"
+            )
+        where = self.where
+        identity = MemoryIdentity(self.space, where.get("subject"), where.get("agent"), None, where.get("project"))
+        caller = AdapterCaller(self.service, self.actor, identity)
+        return RuntimeCalls(self.adapter, caller, self.auth_kind, envelope_parts(meta))
 
     @property
     def scope(self) -> Mapping[str, str]:

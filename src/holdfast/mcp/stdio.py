@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError
-from typing import BinaryIO, cast
+from typing import BinaryIO, TextIO, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -21,11 +21,14 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 _TOO_LONG = "a line that is too long\n"
 
 
-async def serve_stdio(caller: ToolCaller, choice: ToolChoice) -> None:
-    """Serve one caller until stdin ends."""
+async def serve_stdio(
+    caller: ToolCaller, choice: ToolChoice, stdin: BinaryIO | None = None, stdout: TextIO | None = None
+) -> None:
+    """Serve one caller until stdin ends. Other streams may take the place of stdin and stdout."""
     server = create_server(choice, lambda _: caller)
-    lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.buffer))
-    async with stdio_server(stdin=lines) as (incoming, outgoing):
+    lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.buffer if stdin is None else stdin))
+    answers = None if stdout is None else anyio.wrap_file(stdout)
+    async with stdio_server(stdin=lines, stdout=answers) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 

@@ -40,7 +40,9 @@ class McpOptions(StoreOptions):
         Path | None,
         option("--key-file", "FILE", "The file with the key for a server's memory, which only you can read."),
     ] = None
-    tools: Annotated[str, option("--tools", "NAME", "simple, or company: the tools of a control plane.")] = "simple"
+    tools: Annotated[str, option("--tools", "NAME", "simple, company (the tools of a control plane) or runtime.")] = (
+        "simple"
+    )
 
     @property
     def location(self) -> str:

@@ -6,13 +6,19 @@ import asyncio
 import contextlib
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from holdfast.cli.exits import UsageError
 from holdfast.cli.mcp.options import McpOptions, McpScopeOptions, check_mcp_installed
+from holdfast.domain.location import is_server_url
 from holdfast.opening import Opening, Options
 from holdfast.private_files import make_private_folder
+from holdfast.settings import Settings
+
+if TYPE_CHECKING:
+    from holdfast.transports.adapter import TransportAdapter
 
 
 def serve(context: typer.Context, chosen: McpOptions, where: McpScopeOptions) -> None:
@@ -45,9 +51,20 @@ async def _serve(chosen: McpOptions, where: McpScopeOptions, choice: object) -> 
     with contextlib.suppress(NotImplementedError):  # Windows
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
-    options: Options = {"settings": chosen.settings(), "space": where.space, "embedder": chosen.embedder}
+    settings = chosen.settings()
+    options: Options = {"settings": settings, "space": where.space, "embedder": chosen.embedder}
     service, actor, space = await Opening(chosen.location, options).open_service()
     try:
-        await serve_stdio(ToolCaller(service, actor, space, where.fixed()), ToolChoice(choice))
+        adapter = None if is_server_url(chosen.location) else _make_adapter(settings)
+        await serve_stdio(ToolCaller(service, actor, space, adapter, where.fixed()), ToolChoice(choice))
     finally:
         await service.close()
+
+
+def _make_adapter(settings: Settings) -> TransportAdapter:
+    """Make the adapter of the runtime's tools. It asks no model: `maintain` is not among them."""
+    from holdfast.sdk.builder import Plan
+    from holdfast.sdk.runtime import make_governance
+    from holdfast.transports.adapter import TransportAdapter
+
+    return TransportAdapter(make_governance(Plan(profile=settings.profile), settings.skill_folders, model=False))
