@@ -16,10 +16,11 @@ from pydantic import BaseModel, ValidationError
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control.schemas import RequestModel, ScopedRequest, field_names, json_name, request_field, request_model
+from holdfast.domain.arguments import alternate_names
 from holdfast.domain.call_errors import likely_method
 from holdfast.domain.unknown_fields import explain_unknown
 from holdfast.errors import InvalidInput, NotFound
-from holdfast.runtime.verb_entry import VerbEntry
+from holdfast.runtime.verb_entry import NAMES, VerbEntry
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -69,6 +70,12 @@ class ToolDefinition:
     repeatable: bool = False
     scoped: bool = False
 
+    def name_of(self, field: str) -> str:
+        """Return the tool's name of a field that an error of the verb names."""
+        names = {} if self.entry is None else self.entry.names
+        renamed = (theirs for ours, theirs in names.items() if field in (ours, NAMES.get(ours)))
+        return next(renamed, json_name(field))
+
 
 class ToolSet:
     """Tools by name: what a host shows to a model, and the calls of the model."""
@@ -106,7 +113,7 @@ class ToolSet:
         try:
             return await tool.run(memory, given, where)
         except InvalidInput as error:
-            renamed = type(error)(json_name(error.field), error.problem)
+            renamed = type(error)(tool.name_of(error.field), error.problem)
         raise renamed
 
     def find(self, name: str) -> ToolDefinition:
@@ -149,7 +156,8 @@ def _parse_arguments(form: type[Any], arguments: object) -> Any:
 def _unknown_field(form: type[Any], loc: tuple[int | str, ...]) -> InvalidInput:
     if len(loc) > 1:
         return InvalidInput(_field_path(loc[:-1]), "has an unknown field; leave it out")
-    repeated, problem = explain_unknown(str(loc[0]), list(form.model_fields))
+    known = [other for name in form.model_fields for other in (name, *alternate_names(name))]
+    repeated, problem = explain_unknown(str(loc[0]), known)
     return InvalidInput(repeated or "arguments", problem)
 
 
