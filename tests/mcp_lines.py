@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from typing import Any, TextIO
 
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from holdfast.mcp.server import create_server
 from holdfast.mcp.session import ToolCaller
 from holdfast.mcp.stdio import serve_stdio
 from holdfast.mcp.tool_choices import ToolChoice
+
+REVISIONS = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
+Opened = Callable[..., AbstractAsyncContextManager[ToolCaller]]
+
+
+def server_of(caller: ToolCaller, choice: ToolChoice = ToolChoice.SIMPLE) -> Any:
+    return create_server(choice, lambda _: caller)
 
 
 class Lines:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from holdfast.app import open_engine
 from holdfast.domain.access import LOCAL_OPERATOR, Actor
 from holdfast.gateway.app import make_adapter
 from holdfast.gateway.config import GatewayConfig
-from holdfast.mcp.server import create_server
 from holdfast.mcp.session import ToolCaller
-from holdfast.mcp.tool_choices import ToolChoice
 from holdfast.settings import Settings
+from mcp_lines import REVISIONS, Opened
 
-REVISIONS = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
-Opened = Callable[..., AbstractAsyncContextManager[ToolCaller]]
 ADAPTER = make_adapter(GatewayConfig(operator_token="operator-token-of-the-tests"))
 
 
@@ -46,12 +43,8 @@ def speak(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Client]:
 
     def client_of(server: Any, revision: str = REVISIONS[-1]) -> Client:
         if revision in MODERN_PROTOCOL_VERSIONS:
-            return Client(server, mode=revision)
+            return Client(server, mode="auto")
         monkeypatch.setattr("mcp.client.session.LATEST_HANDSHAKE_VERSION", revision)
         return Client(server, mode="legacy")
 
     return client_of
-
-
-def server_of(caller: ToolCaller, choice: ToolChoice = ToolChoice.SIMPLE) -> Any:
-    return create_server(choice, lambda _: caller)

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from conftest import Opened, server_of
 from holdfast.domain.access import Actor, ActorKind
 from holdfast.domain.reference_message import LABEL
 from holdfast.domain.tokens import token_counter
 from holdfast.mcp.server import INSTRUCTIONS
 from holdfast.mcp.tool_choices import ToolChoice
 from holdfast.search.embedders.static import StaticEmbedder
+from mcp_lines import Opened, server_of
 
 Speak = Callable[..., Client]
 ANA, BEN = (Actor(ActorKind.USER, name, "default") for name in ("ana", "ben"))
