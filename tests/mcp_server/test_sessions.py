@@ -28,8 +28,8 @@ from mcp_lines import REVISIONS, Lines, Opened, server_of, speaking
 from serving import OPERATOR_KEY, USER_KEY, Served, served
 
 Speak = Callable[..., Client]
-INPUTS = int(os.environ.get("HOLDFAST_MCP_INPUTS", "300"))
-PROCESSES = int(os.environ.get("HOLDFAST_MCP_PROCESSES", "3"))
+INPUTS = int(os.environ.get("HOLDFAST_MCP_INPUTS", "200"))
+PROCESSES = int(os.environ.get("HOLDFAST_MCP_PROCESSES", "2"))
 
 
 async def use(client: Client, revision: str) -> None:

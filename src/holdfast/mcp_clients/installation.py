@@ -40,8 +40,9 @@ class FileChange:
         before, after = _shown(self.before), _shown(self.after)
         start = _common_length(before, after)
         end = _common_length(before[start:][::-1], after[start:][::-1])
-        removed, added = before[start : len(before) - end], after[start : len(after) - end]
-        return before.count("\n", 0, start) + 1, removed.splitlines(), added.splitlines()
+        spans = before[start : len(before) - end], after[start : len(after) - end]
+        removed, added = ([line for line in span.splitlines() if line.strip()] for span in spans)
+        return before.count("\n", 0, start) + 1, removed, added
 
 
 def plan_install(client: ClientProgram, launch: Launch, file: Path | None = None) -> FileChange:
@@ -55,13 +56,11 @@ def plan_uninstall(client: ClientProgram, file: Path | None = None) -> FileChang
     """Plan the removal of the entry. A file that is otherwise as it was before `install` becomes that again."""
     path = _resolve(file or client.find_file())
     before = _read(path)
-    entry = None if before is None else _entry_in(client, _parse(client, path, before))
+    entry = _entry_in(client, path, before)
     if before is None or entry is None:
         raise NotFound(f"{path} has no server called {client.path[1]}; nothing was changed")
     backup = _read(backup_of(path))
-    if (backup is not None or _without_entry(client, path, before) in _EMPTIES) and (
-        _with_entry(client, path, backup, entry) == before
-    ):
+    if _with_entry(client, path, backup, entry) == before:
         return FileChange(path, before, backup)
     return FileChange(path, before, _without_entry(client, path, before))
 
@@ -69,8 +68,7 @@ def plan_uninstall(client: ClientProgram, file: Path | None = None) -> FileChang
 def read_launch(client: ClientProgram, file: Path | None = None) -> Launch:
     """Return the command that a program's file names for the server."""
     path = _resolve(file or client.find_file())
-    content = _read(path)
-    entry = None if content is None else _entry_in(client, _parse(client, path, content))
+    entry = _entry_in(client, path, _read(path))
     if entry is None:
         raise NotFound(f"{path} has no server called {client.path[1]}; `holdfast mcp install {client.name}` adds it")
     try:
@@ -134,7 +132,6 @@ def _read(path: Path) -> bytes | None:
 
 
 _BOM = codecs.BOM_UTF8
-_EMPTIES = (b"", b"{}\n", b"{\n}\n")
 
 
 def _with_entry(client: ClientProgram, path: Path, before: bytes | None, entry: Mapping[str, Any]) -> bytes:
@@ -167,8 +164,8 @@ def _without_entry(client: ClientProgram, path: Path, before: bytes) -> bytes:
     return _bytes(before, text)
 
 
-def _entry_in(client: ClientProgram, found: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    servers = found.get(client.section)
+def _entry_in(client: ClientProgram, path: Path, content: bytes | None) -> Mapping[str, Any] | None:
+    servers = _parse(client, path, content).get(client.section) if content is not None and content.strip() else None
     entry = servers.get(client.path[1]) if isinstance(servers, dict) else None
     return entry if isinstance(entry, dict) else None
 

@@ -101,7 +101,7 @@ def _show(program: ClientProgram, change: FileChange, dry_run: bool, as_json: bo
     if dry_run:
         print("Nothing was changed. Without --dry-run it will be.")
         return
-    print(done + (f"\nAs it was before: {on_one_line(str(backup))}" if backup is not None else ""))
+    print(done + (f"\nThe file as it was at first: {on_one_line(str(backup))}" if backup is not None else ""))
 
 
 def _indented(line: str) -> str:
