@@ -51,7 +51,8 @@ def own_text(client: ClientProgram) -> str:
         )
     return (
         f'// my settings\n{{\n    "theme": "dark", // always\n    "{client.section}": {{\n        /* the other */\n'
-        f'        "other": {{"command": "other", "env": {{"KEY": "{SECRET}"}}}} // stays\n    }},\n    "last": [1, 2,]\n}}\n'
+        f'        "other": {{"command": "other", "env": {{"KEY": "{SECRET}"}}}} // stays\n    }},\n'
+        '    "last": [1, 2,]\n}\n'
     )
 
 
