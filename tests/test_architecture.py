@@ -73,7 +73,7 @@ ALLOWED: dict[str, set[str]] = {
         "wire",
         "settings",
     },
-    "mcp": {*CORE, "holdfast", "control", "control_api", "library", "ports", "runtime", "transports"},
+    "mcp": {*CORE, "holdfast", "control", "control_api", "inputs", "library", "ports", "runtime", "transports"},
     "mcp_clients": {*CORE, "settings"},
     "skill_folders": {"errors", "domain"},
     "agent": {*CORE, "ports", "app", "client", "settings", "skill_folders"},

@@ -7,7 +7,7 @@ sessions, so any process may answer. The edge has checked the Host and Origin he
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -15,6 +15,9 @@ from starlette.types import Receive, Scope, Send
 
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
 from holdfast.transports.adapter import TransportAdapter
+
+if TYPE_CHECKING:
+    from holdfast.mcp.session import ToolCaller
 
 _CALLER = "holdfast.tool_caller"
 
@@ -31,7 +34,7 @@ def router(auth: Authenticator, adapter: TransportAdapter) -> APIRouter:
     routes = APIRouter(tags=["mcp"])
     for choice in ToolChoice:
         path = "/mcp" if choice is ToolChoice.SIMPLE else f"/mcp/{choice}"
-        server = create_server(choice, lambda context: context.request.scope[_CALLER], discreet=True)
+        server = create_server(choice, _caller_of, discreet=True)
         routes.add_api_route(
             path,
             _endpoint(auth, adapter, server),
@@ -41,6 +44,12 @@ def router(auth: Authenticator, adapter: TransportAdapter) -> APIRouter:
             openapi_extra={**allow(AccessRule.KNOWN)["openapi_extra"], "requestBody": {"required": True}},
         )
     return routes
+
+
+def _caller_of(context: Any) -> ToolCaller:
+    """Return the caller that the route has authenticated."""
+    caller: ToolCaller = context.request.scope[_CALLER]
+    return caller
 
 
 def _endpoint(auth: Authenticator, adapter: TransportAdapter, server: Any) -> Any:

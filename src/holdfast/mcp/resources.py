@@ -13,6 +13,7 @@ from holdfast.domain.memory import MemoryRecord, Plane, Status
 from holdfast.domain.results import HitKind, Record
 from holdfast.domain.visible_text import one_line
 from holdfast.errors import HoldfastError, NotFound
+from holdfast.inputs import ScopeKwargs
 from holdfast.mcp.rendering import label_lines, label_records
 from holdfast.mcp.session import ToolCaller
 
@@ -90,7 +91,7 @@ async def _skills(caller: ToolCaller) -> str:
 
 
 async def _conversation(caller: ToolCaller, name: str) -> str:
-    where = {**caller.where, "conversation": name}
+    where: ScopeKwargs = {**caller.where, "conversation": name}
     found = await caller.memory.browse(kind=HitKind.MESSAGE, limit=_MESSAGES, **where)
     return label_records(reversed(found.items), "This conversation holds no messages.")
 

@@ -20,7 +20,7 @@ from holdfast.control.tool_sets import ToolDefinition, ToolMemory, ToolSet
 from holdfast.domain.access import is_read
 from holdfast.domain.memory import Plane
 from holdfast.domain.reference_message import LABEL
-from holdfast.domain.runtime_api.writing import Authority
+from holdfast.domain.transcript_turns import Authority
 from holdfast.runtime.idempotency import MAX_KEY_CHARS
 from holdfast.transports.adapter import AdapterCaller, TransportAdapter
 from holdfast.transports.decoder import operations
@@ -116,7 +116,7 @@ async def _send(operation: str, calls: RuntimeCalls, given: dict[str, Any], _: M
 
 
 def is_rejected(result: Mapping[str, Any]) -> bool:
-    return result["status"] == ResponseStatus.REJECTED
+    return bool(result["status"] == ResponseStatus.REJECTED)
 
 
 def _summarize(say: Callable[[Mapping[str, Any]], str], result: Mapping[str, Any]) -> str:

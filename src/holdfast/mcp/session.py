@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from holdfast.control.json_views import SCOPE_NAMES
 from holdfast.control_api import AsyncControlPlane
 from holdfast.domain.access import Actor, ActorKind
 from holdfast.domain.identity import MemoryIdentity
 from holdfast.errors import ConfigurationError
+from holdfast.inputs import ScopeKwargs
 from holdfast.library import AsyncMemory
 from holdfast.mcp.runtime_tools import RuntimeCalls, envelope_parts
 from holdfast.ports import Service
@@ -59,7 +60,7 @@ class ToolCaller:
         return self.fixed if name is None else {**self.fixed, name: self.actor.id}
 
     @property
-    def where(self) -> Mapping[str, str]:
+    def where(self) -> ScopeKwargs:
         """The same parts, as keyword arguments of the library."""
         ours = {theirs: part for part, theirs in SCOPE_NAMES.items()}
-        return {ours[name]: value for name, value in self.scope.items()}
+        return cast("ScopeKwargs", {ours[name]: value for name, value in self.scope.items()})

@@ -85,7 +85,7 @@ async def _recall(memory: AsyncMemory, given: ToolArguments, where: Where) -> di
 async def _search(memory: AsyncMemory, given: ToolArguments, where: Where) -> dict[str, Any]:
     hits = await memory.search(**given, **where)
     shown = _within_budget(hits)
-    return _plain(SearchToolResult(notice=LABEL, results=[*map(_found, shown)], left_out=len(hits) - len(shown)))
+    return _plain(SearchToolResult(notice=LABEL, results=[*map(_to_result, shown)], left_out=len(hits) - len(shown)))
 
 
 async def _remember(memory: AsyncMemory, given: ToolArguments, where: Where) -> dict[str, Any]:
@@ -135,7 +135,7 @@ async def _texts(memory: AsyncMemory, ids: Iterable[str], where: Where) -> Any:
         yield ForgottenRecord(record_id=record.id, text=visible_line(record.text))
 
 
-def _found(hit: Hit) -> FoundRecord:
+def _to_result(hit: Hit) -> FoundRecord:
     return FoundRecord(
         record_id=hit.id,
         kind=hit.kind,

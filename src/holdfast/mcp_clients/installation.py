@@ -37,7 +37,7 @@ class FileChange:
 
         Only the changed span is shown: other lines may hold the keys of other servers.
         """
-        before, after = _shown(self.before), _shown(self.after)
+        before, after = _as_text(self.before), _as_text(self.after)
         start = _common_length(before, after)
         end = _common_length(before[start:][::-1], after[start:][::-1])
         spans = before[start : len(before) - end], after[start : len(after) - end]
@@ -194,5 +194,5 @@ def _common_length(one: str, other: str) -> int:
     return next((place for place in range(shorter) if one[place] != other[place]), shorter)
 
 
-def _shown(content: bytes | None) -> str:
+def _as_text(content: bytes | None) -> str:
     return (content or b"").decode("utf-8", "replace")

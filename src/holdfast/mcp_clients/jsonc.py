@@ -143,7 +143,7 @@ class _Parser:
         node = self._value(0)
         self._skip()
         if self._at < len(self._text):
-            raise self._unexpected()
+            raise self._syntax_error()
         return node
 
     def _value(self, depth: int) -> _Node:
@@ -160,7 +160,7 @@ class _Parser:
             self._at = atom.end()
             node = _Node(json.loads(atom[0]), start)
         else:
-            raise self._unexpected()
+            raise self._syntax_error()
         node.end = self._at
         return node
 
@@ -198,18 +198,18 @@ class _Parser:
 
     def _string(self) -> str:
         if self._text[self._at : self._at + 1] != '"':
-            raise self._unexpected()
+            raise self._syntax_error()
         value, self._at = scanstring(self._text, self._at + 1, True)
         return str(value)
 
     def _expect(self, char: str) -> None:
         if self._text[self._at : self._at + 1] != char:
-            raise self._unexpected()
+            raise self._syntax_error()
         self._at += 1
 
     def _skip(self) -> None:
         self._at = _TRIVIA.match(self._text, self._at).end()  # type: ignore[union-attr]
 
-    def _unexpected(self) -> ValueError:
+    def _syntax_error(self) -> ValueError:
         line = self._text.count("\n", 0, self._at) + 1
         return ValueError(f"line {line} is not JSON")

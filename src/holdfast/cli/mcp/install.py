@@ -97,13 +97,15 @@ def _show(program: ClientProgram, change: FileChange, dry_run: bool, as_json: bo
         print(f"{on_one_line(str(change.path))} has it already; nothing was changed.")
         return
     print(f"{on_one_line(str(change.path))}, line {line}:")
-    print("\n".join([*(f"- {on_one_line(each)}" for each in removed), *(f"+ {_indented(each)}" for each in added)]))
+    print(
+        "\n".join([*(f"- {on_one_line(each)}" for each in removed), *(f"+ {_terminal_line(each)}" for each in added)])
+    )
     if dry_run:
         print("Nothing was changed. Without --dry-run it will be.")
         return
     print(done + (f"\nThe file as it was at first: {on_one_line(str(backup))}" if backup is not None else ""))
 
 
-def _indented(line: str) -> str:
+def _terminal_line(line: str) -> str:
     """A line of a file, safe for a terminal, with its indentation."""
     return line[: len(line) - len(line.lstrip())].replace("\t", "  ") + on_one_line(line.strip())

@@ -78,7 +78,7 @@ class McpScopeOptions:
     project: Annotated[OnlyText, option("--project", "NAME", "Only what belongs to this project.")] = None
     space: Space = None
 
-    def fixed(self) -> dict[str, str]:
+    def scope_parts(self) -> dict[str, str]:
         """The parts of the scope that no tool call can change, by their names in JSON."""
         parts = {SCOPE_NAMES[name]: getattr(self, name) for name in ("subject", "agent", "project")}
         return {name: value for name, value in parts.items() if value is not None}

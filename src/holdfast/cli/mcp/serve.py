@@ -18,6 +18,7 @@ from holdfast.private_files import make_private_folder
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:
+    from holdfast.mcp.tool_choices import ToolChoice
     from holdfast.transports.adapter import TransportAdapter
 
 
@@ -41,10 +42,9 @@ def serve(context: typer.Context, chosen: McpOptions, where: McpScopeOptions) ->
         asyncio.run(_serve(chosen, where, ToolChoice(chosen.tools)))
 
 
-async def _serve(chosen: McpOptions, where: McpScopeOptions, choice: object) -> None:
+async def _serve(chosen: McpOptions, where: McpScopeOptions, choice: ToolChoice) -> None:
     from holdfast.mcp.session import ToolCaller
     from holdfast.mcp.stdio import serve_stdio
-    from holdfast.mcp.tool_choices import ToolChoice
 
     serving = asyncio.current_task()
     assert serving is not None
@@ -56,7 +56,7 @@ async def _serve(chosen: McpOptions, where: McpScopeOptions, choice: object) -> 
     service, actor, space = await Opening(chosen.location, options).open_service()
     try:
         adapter = None if is_server_url(chosen.location) else _make_adapter(settings)
-        await serve_stdio(ToolCaller(service, actor, space, adapter, where.fixed()), ToolChoice(choice))
+        await serve_stdio(ToolCaller(service, actor, space, adapter, where.scope_parts()), choice)
     finally:
         await service.close()
 
