@@ -274,3 +274,37 @@ def test_a_model_that_cannot_be_asked_fails(
     assert ran.code == 1
     assert model_check(ran.json)["health"] == "fail"
     assert "sk-very-secret" not in ran.out
+
+
+def transports_of(ran: Ran) -> str:
+    (found,) = [check["detail"] for check in ran.json["checks"] if check["name"] == "transports"]
+    return str(found)
+
+
+def test_the_address_its_transports_and_who_may_call_them_are_listed(
+    ana: Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = transports_of(ana("doctor", "--json"))
+    assert "127.0.0.1:8010, and offers runtimes over http (/memory) and mcp (/mcp); callers need a key" in shown
+    monkeypatch.setenv("HOLDFAST_TRANSPORTS", "http")
+    monkeypatch.setenv("HOLDFAST_HOST", "::1")
+    assert "[::1]:8010, and offers runtimes over http (/memory); callers" in transports_of(ana("doctor", "--json"))
+    monkeypatch.setenv("HOLDFAST_TRANSPORTS", "none")
+    assert "offers no runtimes" in transports_of(ana("doctor", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("listed", "problem"),
+    [
+        ("htp", "'htp' is no transport; name http, mcp, or none"),
+        ("http,ws", "ws is not built yet"),
+        ("", "no transport"),
+    ],
+)
+def test_a_transport_that_there_is_not_is_named(
+    ana: Holdfast, monkeypatch: pytest.MonkeyPatch, listed: str, problem: str
+) -> None:
+    monkeypatch.setenv("HOLDFAST_TRANSPORTS", listed)
+    ran = ana("doctor", "--json")
+    assert ran.code != 0
+    assert f"HOLDFAST_TRANSPORTS: {problem}" in ran.out or problem in ran.out

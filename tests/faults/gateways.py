@@ -7,6 +7,7 @@ import json
 import threading
 from dataclasses import dataclass, field
 
+from faults import points
 from faults.zygote import Tell
 from holdfast.app import open_engine
 from holdfast.gateway import server
@@ -23,17 +24,23 @@ def before_forks() -> None:
     create_route_app(None, None, GatewayConfig(operator_token=TOKEN), Metrics())  # type: ignore[arg-type]
 
 
-def serve(tell: Tell, location: str, embedder: str = "fake") -> None:
-    """Run the whole service on a free port, and report the port."""
+def serve(tell: Tell, location: str, embedder: str = "fake", die_at: str | None = None, passage: int = 1) -> None:
+    """Run the whole service on a free port, and report the port. It dies at the n-th passage of this point."""
     config = GatewayConfig(operator_token=TOKEN, port=0, request_logs=False, rate_per_minute=0, open_sign_up=True)
     sockets, metrics = server.listen(config), Metrics()
 
+    def listening(at: GatewayConfig) -> None:
+        if die_at is not None:
+            points.die_at(die_at, passage)
+        tell(port=at.port)
+
     async def main() -> None:
-        engine = await open_engine(location, Settings(), embedder=embedder)
-        engine.start_worker()
+        engine = await open_engine(location, Settings(), embedder=embedder, work=die_at is None)
+        if die_at is None:
+            engine.start_worker()
         try:
             app = create_app(engine, engine, config, metrics)
-            await server.serve(app, config, metrics, sockets, lambda at: tell(port=at.port))
+            await server.serve(app, config, metrics, sockets, listening)
         finally:
             await engine.close()
 

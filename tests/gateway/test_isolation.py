@@ -341,6 +341,44 @@ def _everos(path: str, *bodies: Callable[[Home, Home], dict[str, Any]]) -> Probe
     return probe
 
 
+def _runtime(method: str, path: str) -> Probe:
+    """Probe an operation of a runtime: for another owner, for an agent, and in the caller's own name with another
+    user's conversation, words and ids."""
+
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        me, answers = mine.visitor, []
+        body = _runtime_body(path.removeprefix("/memory/"), theirs)
+        for named in ({}, {"owner_id": theirs.visitor.user_id}, {"agent_id": "bot"}):
+            params = {"app_id": me.app_id, "chat_id": "one", **named}
+            headers = {**me.headers, "x-idempotency-key": f"{mine.canary}-{path}-{named}"[:256]}
+            sent: dict[str, Any] = {"json": body} if method == "POST" else {}
+            answer = me.http.request(method, path, params=params, headers=headers, **sent)
+            assert answer.status_code < 500, answer.text
+            if named.get("owner_id", me.user_id) != me.user_id or "agent_id" in named:
+                assert answer.status_code in (403, 405, 422), (path, answer.text)
+            answers.append(answer)
+        return answers
+
+    return probe
+
+
+def _runtime_body(operation: str, theirs: Home) -> dict[str, Any]:
+    evidence = {"candidate_id": theirs.canary[::-1], "authority": "user_asserted", "content": "It is mine."}
+    said = {"turn_id": f"turn of {theirs.canary[::-1]}", "messages": [{"text": "It is mine."}]}
+    bodies: dict[str, dict[str, Any]] = {
+        "write": {"candidates": [{**evidence, "evidence_refs": [theirs.ids["message"]]}]},
+        "recall": {"query": "lantern anchor harbour", "limit": 100, "min_score": 0.0},
+        "project": {"user_query": "lantern anchor harbour", "min_score": 0.0},
+        "inspect": {"query": "lantern anchor harbour"},
+        "transcripts/commit": {"turn": said},
+        "transcripts/replay": {"view": "host_ui", "scope": {"conversation_id": "one"}},
+        "transcripts/lifecycle": {"transition": "review", "reason": "a probe", "turn_id": theirs.ids["message"]},
+        "export": {"chat_id": theirs.ids["session"]},
+        "import": {"snapshot": "{}", "target_chat_id": theirs.ids["session"]},
+    }
+    return bodies.get(operation, {})
+
+
 COMPANY = "/companies/{company_id}/memory"
 _SOURCE = {"source": {"kind": "run", "run_id": "r"}, "payload": {"text": "Mine."}}
 
@@ -451,6 +489,7 @@ PROBES: dict[tuple[str, str], Probe] = {
         for method, path in ROUTES
         if method == "POST" and path.startswith("/verbs/")
     },
+    **{(method, path): _runtime(method, path) for method, path in ROUTES if path.startswith("/memory/")},
     **{(method, path): _company(method, path) for method, path in ROUTES if path.startswith("/companies/")},
 }
 

@@ -68,6 +68,8 @@ class Browser:
         if answer.headers.get("connection") == "close":
             self.line = Line(self.port)
         told = answer.json if answer.body else {}
+        if path.startswith("/memory/") and told.get("reason", "").startswith("a web page of another origin"):
+            return answer.status, "foreign_origin"
         return answer.status, told.get("code") or told.get("error", {}).get("code", "")
 
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
-from trails import rows_of
 
 from holdfast.app import Engine
 from holdfast.domain.operations import Operation
@@ -16,6 +15,7 @@ from holdfast.transports.adapter import AdapterCaller, TransportAdapter
 from holdfast.transports.decoder import read_envelope
 from holdfast.transports.envelope import AdapterEnvelope, EnvelopeAuth, TransportKind, TransportMode
 from holdfast.wire import JsonCodec
+from over_http import rows_of
 
 LOCAL = EnvelopeAuth(True, "local", "operator:local")
 

@@ -99,6 +99,7 @@ def run_checks(chosen: StoreOptions) -> Iterator[Check]:
         yield from _store(path, chosen)
     yield from _model(path)
     yield from _operator_token(path)
+    yield _transports()
     if "://" not in path:
         yield _disk(path)
 
@@ -226,6 +227,21 @@ def _operator_token(path: str) -> Iterator[Check]:
         return
     if found is not None:
         yield Check("operator token", CheckHealth.OK, f"{file} can be read by this account alone")
+
+
+# The transports of runtimes at the service's address, and the paths of each.
+_PATHS = {"http": "/memory", "mcp": "/mcp"}
+_CALLERS = "callers need a key of a user, an agent or an operator, or the operator token; an address is no credential"
+
+
+def _transports() -> Check:
+    """List the address that `holdfast serve` listens on, its transports, and who may call them."""
+    settings = read_settings()
+    address = f"[{settings.host}]" if ":" in settings.host else settings.host
+    listed = [f"{name} ({_PATHS[name]})" for name in settings.listed_transports]
+    offered = f"runtimes over {' and '.join(listed)}" if listed else "no runtimes: HOLDFAST_TRANSPORTS is none"
+    detail = f"`holdfast serve` listens on {on_one_line(address)}:{settings.port}, and offers {offered}; {_CALLERS}"
+    return Check("transports", CheckHealth.OK, detail)
 
 
 def _how_to_mend(finding: Finding, chosen: StoreOptions) -> str:

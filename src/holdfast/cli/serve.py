@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.app import open_engine
+from holdfast.app import make_curator, open_engine
 from holdfast.cli.allocator import return_unused_memory
 from holdfast.cli.json_output import print_json
 from holdfast.cli.options import Json, OnlyText, StoreOptions, expand_options, option
@@ -133,6 +133,7 @@ async def _serve_until_stopped(
         place,
         settings,
         embedder=chosen.embedder,
+        curator=make_curator(settings),  # of `maintain` at /memory, and of `flush`
         work=work,
         jobs=settings.worker_jobs,
         watcher=metrics.memory,

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 import holdfast
 from holdfast.domain.access import Action, Actor
+from holdfast.errors import ConfigurationError, InvalidInput
 from holdfast.gateway import (
     control,
     mcp,
@@ -108,7 +109,10 @@ def _verb_routes(auth: Authenticator) -> APIRouter:
 def make_adapter(config: GatewayConfig) -> TransportAdapter:
     """Make the adapter of the service's transports. Each of its calls has an identity of its own."""
     plan = Plan(profile=config.profile, switched_off=switched_off(config.transports))
-    return TransportAdapter(make_governance(plan, config.skill_folders, model=config.maintains))
+    try:
+        return TransportAdapter(make_governance(plan, config.skill_folders, model=config.maintains))
+    except InvalidInput as error:
+        raise ConfigurationError(f"HOLDFAST_{error.field.upper()}: {error.problem}") from None
 
 
 def _runtime_routes(auth: Authenticator, adapter: TransportAdapter) -> list[APIRouter]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
 
 from holdfast.control.json_views import own_docstring
@@ -40,6 +41,7 @@ from holdfast.transports.envelope import (
 )
 
 _JSON = "application/json"
+DEFAULT_APP = "default"  # as in the other routes of users
 # The routes of operations, and the names of their methods in generated clients.
 ROUTES: Mapping[str, tuple[str, str]] = {
     **{
@@ -89,6 +91,27 @@ AuditHeader = Annotated[
 _Part = Annotated[str | None, Query(min_length=1, max_length=MAX_PART_CHARS)]
 
 
+class EnvelopeParts:
+    """The parts of an envelope that are no payload. Without app and project, a user's are those of its other routes."""
+
+    def __init__(
+        self,
+        owner_id: _Part = None,
+        agent_id: _Part = None,
+        channel: _Part = None,
+        chat_id: _Part = None,
+        app_id: _Part = None,
+        project_id: _Part = None,
+        audit_id: AuditHeader = None,
+    ) -> None:
+        self.source = EnvelopeSource(agent_id=agent_id, owner_id=owner_id, channel=channel, chat_id=chat_id)
+        self.app, self.project = app_id, project_id
+        self.audit_id = audit_id
+
+
+Parts = Annotated[EnvelopeParts, Depends()]
+
+
 def router(auth: Authenticator, adapter: TransportAdapter) -> APIRouter:
     routes = APIRouter(prefix=RUNTIME_PREFIX, tags=["runtime"], route_class=StrictRoute)
     routes.add_api_route(
@@ -121,75 +144,48 @@ Endpoint = Callable[..., Awaitable[Response]]
 
 
 def _reading(auth: Authenticator, adapter: TransportAdapter, name: str) -> Endpoint:
-    async def read(request: Request, audit_id: AuditHeader = None) -> Response:
+    async def read(request: Request, parts: Parts) -> Response:
         """List what this runtime can do, and why the rest is unavailable."""
-        caller = await auth.any_key(request)
-        return await _handle(adapter, caller, _envelope(request, caller, name, "", audit_id=audit_id))
+        return await _handle(adapter, await auth.any_key(request), request, name, parts)
 
     return read
 
 
 def _asking(auth: Authenticator, adapter: TransportAdapter, name: str) -> Endpoint:
-    async def ask(
-        request: Request,
-        owner_id: _Part = None,
-        agent_id: _Part = None,
-        channel: _Part = None,
-        chat_id: _Part = None,
-        audit_id: AuditHeader = None,
-    ) -> Response:
-        caller = await auth.any_key(request)
-        body = (await request.body()).decode(*UNCHANGED)
-        parts = {"owner_id": owner_id, "agent_id": agent_id, "channel": channel, "chat_id": chat_id}
-        return await _handle(adapter, caller, _envelope(request, caller, name, body, parts, audit_id=audit_id))
+    async def ask(request: Request, parts: Parts) -> Response:
+        return await _handle(adapter, await auth.any_key(request), request, name, parts)
 
     return ask
 
 
 def _changing(auth: Authenticator, adapter: TransportAdapter, name: str) -> Endpoint:
-    async def change(
-        request: Request,
-        owner_id: _Part = None,
-        agent_id: _Part = None,
-        channel: _Part = None,
-        chat_id: _Part = None,
-        idempotency_key: IdempotencyHeader = None,
-        audit_id: AuditHeader = None,
-    ) -> Response:
-        caller = await auth.any_key(request)
-        body = (await request.body()).decode(*UNCHANGED)
-        parts = {"owner_id": owner_id, "agent_id": agent_id, "channel": channel, "chat_id": chat_id}
-        envelope = _envelope(request, caller, name, body, parts, idempotency_key, audit_id)
-        return await _handle(adapter, caller, envelope)
+    async def change(request: Request, parts: Parts, idempotency_key: IdempotencyHeader = None) -> Response:
+        return await _handle(adapter, await auth.any_key(request), request, name, parts, idempotency_key)
 
     return change
 
 
-def _envelope(
-    request: Request,
+async def _handle(
+    adapter: TransportAdapter,
     caller: Caller,
+    request: Request,
     operation: str,
-    body: str,
-    parts: Mapping[str, str | None] | None = None,
+    parts: EnvelopeParts,
     idempotency_key: str | None = None,
-    audit_id: str | None = None,
-) -> AdapterEnvelope:
+) -> Response:
     principal = str(caller.actor)
-    return AdapterEnvelope(
+    envelope = AdapterEnvelope(
         operation,
-        body,
+        (await request.body()).decode(*UNCHANGED),
         TransportKind.HTTP,
         TransportMode.SERVER,
-        EnvelopeSource(source_id=principal, source_kind=caller.actor.kind, **(parts or {})),
+        replace(parts.source, source_id=principal, source_kind=caller.actor.kind),
         EnvelopeAuth(True, "bearer", principal),
         request_id(request.scope) or None,
         idempotency_key,
-        audit_id,
+        parts.audit_id,
     )
-
-
-async def _handle(adapter: TransportAdapter, caller: Caller, envelope: AdapterEnvelope) -> Response:
-    response = await adapter.handle(adapter_caller(caller), envelope)
+    response = await adapter.handle(adapter_caller(caller, parts.app, parts.project), envelope)
     headers = {} if response.audit_id is None else {"x-audit-id": response.audit_id}
     status = status_of(response)
     if status == 405:
@@ -198,12 +194,15 @@ async def _handle(adapter: TransportAdapter, caller: Caller, envelope: AdapterEn
     return Response(content.encode("utf-8", "backslashreplace"), status, headers, _JSON)
 
 
-def adapter_caller(caller: Caller) -> AdapterCaller:
+def adapter_caller(caller: Caller, app: str | None = None, project: str | None = None) -> AdapterCaller:
     """The caller of a request, with the memory that its key fixes."""
     actor = caller.actor
-    subject = actor.id if actor.kind in (ActorKind.USER, ActorKind.DEVICE) else None
-    agent = actor.id if actor.kind is ActorKind.AGENT else None
-    return AdapterCaller(caller.service, actor, MemoryIdentity(caller.space, subject, agent))
+    if actor.kind in (ActorKind.USER, ActorKind.DEVICE):
+        own = MemoryIdentity(caller.space, actor.id, None, app or DEFAULT_APP, project or DEFAULT_APP)
+    else:
+        agent = actor.id if actor.kind is ActorKind.AGENT else None
+        own = MemoryIdentity(caller.space, None, agent, app, project)
+    return AdapterCaller(caller.service, actor, own)
 
 
 def status_of(response: AdapterResponse) -> int:

@@ -15,4 +15,5 @@ CAPABILITIES: Mapping[str, str] = {
 
 def switched_off(listed: Iterable[str]) -> frozenset[str]:
     """Return the capabilities of the transports that are not listed."""
-    return frozenset(CAPABILITIES.values()) - {CAPABILITIES[name] for name in listed}
+    listed = frozenset(listed)
+    return frozenset(capability for name, capability in CAPABILITIES.items() if name not in listed)

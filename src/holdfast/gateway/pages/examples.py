@@ -49,6 +49,7 @@ _VALUES: dict[str, Any] = {
 _FORMATS = {"date-time": "2026-11-15T09:30:00Z", "binary": "SSBtb3ZlZCB0byBMaXNib24u"}  # in base64
 
 
+_IDEMPOTENCY = "x-idempotency-key"  # which the operations of a runtime need that change memory
 _CAPTURED = "post_run_capture"  # a kind of hook that carries a payload
 # Verbs in a scope, by the last part of their path. The others take an empty one.
 _SCOPED = frozenset(str(entry.request.action) for entry in VERBS.values() if entry.reach is Reach.SCOPE)
@@ -74,6 +75,8 @@ class ExampleWriter:
         parts = [f"curl -s{'' if method in ('GET', 'POST') else f'X {method}'} {shlex.quote(url)}"]
         if (key := _KEYS[AccessRule(operation[RULE])]) is not None:
             parts.append(f'-H "Authorization: Bearer {key}"')
+        if any(each["name"] == _IDEMPOTENCY for each in operation.get("parameters", ())):
+            parts.append(f"-H '{_IDEMPOTENCY}: {operation['operationId']}-1'")
         parts += self._body(method, path, operation.get("requestBody", {}).get("content", {}))
         return " \\\n  ".join(parts)
 
@@ -81,7 +84,9 @@ class ExampleWriter:
         if "multipart/form-data" in content:
             return ["-F file=@notes.md"]
         if "application/json" in content:
-            body = json.dumps(self._whole(path, content["application/json"]["schema"]), ensure_ascii=False)
+            found = content["application/json"]
+            whole = found["example"] if "example" in found else self._whole(path, found["schema"])
+            body = json.dumps(whole, ensure_ascii=False)
             return ["-H 'Content-Type: application/json'", f"-d {shlex.quote(body)}"]
         return ["-d ''", "-H 'Content-Type: application/json'"] if method == "POST" else []
 

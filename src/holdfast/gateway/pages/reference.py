@@ -22,6 +22,7 @@ _GROUPS = {
     "resources": "Documents",
     "users": "Users",
     "service": "Service",
+    "runtime": "Runtimes of hosts",
     "records": "A company's memory",
     "bindings": "Providers and bindings",
     "hooks": "Hooks",
@@ -36,6 +37,8 @@ _GROUPS = {
 _INTRODUCTIONS = {
     _START: "Create a user, add what was said, search it, recall what to show a model, and forget. In each body most"
     " fields are optional.",
+    _GROUPS["runtime"]: "The operations of a host's runtime, in an envelope: accepted, rejected, queued or duplicated."
+    " Operations that change memory need the header `x-idempotency-key`.",
     _GROUPS["records"]: "The control plane: an operator, its agents and their users share the memory of a company.",
     _GROUPS["EverOS"]: "For clients of EverOS, with its names, limits and envelopes.",
     _GROUPS["verbs"]: "Every verb of the library and of the control plane, in the library's own words. The remote"
