@@ -7,18 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from trails import rows_of
 
 from holdfast.app import open_engine
 from holdfast.domain.access import Actor, ActorKind
 from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.operations import Operation
-from holdfast.gateway.app import create_app, make_adapter
-from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.app import make_adapter
 from holdfast.mcp.runtime_tools import META_PREFIX, RUNTIME_TOOLS
 from holdfast.mcp.session import ToolCaller
 from holdfast.mcp.tool_choices import ToolChoice
@@ -26,12 +23,10 @@ from holdfast.settings import Settings
 from holdfast.testing.transport_contract import Answer, TransportContract, TransportFactory, TransportUnderTest
 from holdfast.transports.envelope import AdapterEnvelope
 from mcp_lines import speaking
+from over_http import CONFIG, calling, rows_of
 
 ANA = Actor(ActorKind.USER, "ana", "default")
-KEY = "uk_of-the-contract"
-CONFIG = GatewayConfig(
-    operator_token="operator-token-of-the-tests", rate_per_minute=0, request_logs=False, profile="server-linux-dev-full"
-)
+IDENTITY = MemoryIdentity("default", ANA.id, None, "default", "default")
 # The names of tools by operation.
 NAMES = {name.removeprefix("memory_").removesuffix("_candidate"): name for name in RUNTIME_TOOLS.definitions}
 Send = Callable[[AdapterEnvelope], Awaitable[Answer]]
@@ -68,7 +63,7 @@ class McpContract(TransportContract):
                     return await rows_of(engine)
 
                 async with self.opened(engine, adapter) as send:
-                    governance = replace(adapter.governance, identity=MemoryIdentity("default", ANA.id))
+                    governance = replace(adapter.governance, identity=IDENTITY)
                     yield TransportUnderTest(send, engine, read_rows, ANA, governance, frozenset(NAMES))
             finally:
                 await engine.close()
@@ -76,18 +71,11 @@ class McpContract(TransportContract):
         return opened
 
 
-class OneKey:
-    async def actor_of(self, key: str) -> Actor | None:
-        return ANA if key == KEY else None
-
-
 class TestOverHttp(McpContract):
     @asynccontextmanager
     async def opened(self, service: Any, adapter: Any) -> AsyncIterator[Send]:
-        app = create_app(service, OneKey(), CONFIG)
-        headers = {"Authorization": f"Bearer {KEY}"}
         async with (
-            httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), headers=headers) as http,
+            calling(service, ANA) as http,
             Client(streamable_http_client("http://127.0.0.1/mcp/runtime", http_client=http)) as client,
         ):
 

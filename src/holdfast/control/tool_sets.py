@@ -98,20 +98,28 @@ class ToolSet:
         )
 
     async def call(
-        self, memory: ToolMemory, name: str, arguments: object, *, fixed: Mapping[str, str] | None = None
+        self,
+        memory: ToolMemory,
+        name: str,
+        arguments: object,
+        *,
+        fixed: Mapping[str, str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Run a model's tool call. `fixed` are parts of the scope that the host sets and the model may not change.
+
+        `where` is the scope, as keyword arguments, of tools that take none of it.
 
         An unknown tool is `NotFound`. Invalid arguments are `InvalidInput`, and nothing is done.
         """
         tool = self.find(name)
         request = _parse_arguments(_input_model(tool), arguments)
-        parts = request.where() if isinstance(request, ScopedRequest) else {}
-        where = _apply_fixed_scope(parts, fixed or {})
+        if isinstance(request, ScopedRequest):
+            where = _apply_fixed_scope(request.where(), fixed or {})
         of_scope = tuple(SCOPE_NAMES.values()) if tool.scoped else ()
         given = {field: value for field, value in request if value is not None and field not in of_scope}
         try:
-            return await tool.run(memory, given, where)
+            return await tool.run(memory, given, where or {})
         except InvalidInput as error:
             renamed = type(error)(tool.name_of(error.field), error.problem)
         raise renamed
@@ -127,13 +135,14 @@ class ToolSet:
 
 @cache
 def _input_model(tool: ToolDefinition) -> type[RequestModel]:
-    shown = {}
-    for own in () if tool.entry is None else tool.entry.arguments:
-        if (explained := tool.arguments.get(own.name)) is not None:
-            assert tool.entry is not None
-            needed = own.required or own.name in tool.required
-            declared = replace(own, required=needed, default=tool.entry.default_of(own))
-            shown[tool.entry.public_name(own)] = request_field(declared, explained)
+    shown, entry = {}, tool.entry
+    if entry is not None:
+        declared = {each.name: each for each in entry.arguments}
+        for argument, explained in tool.arguments.items():
+            own = declared[argument]
+            needed = own.required or argument in tool.required
+            changed = replace(own, required=needed, default=entry.default_of(own))
+            shown[entry.public_name(own)] = request_field(changed, explained)
     name = "".join(part.capitalize() for part in tool.name.removeprefix("memory.").split("_"))
     return request_model(f"{name}ToolInput", tool.entry if tool.scoped else None, {**tool.inputs, **shown})
 

@@ -82,7 +82,13 @@ class RuntimeToolSet(ToolSet):
     """The runtime's tools. Their arguments go to the adapter as they are."""
 
     async def call(
-        self, memory: ToolMemory, name: str, arguments: object, *, fixed: Mapping[str, str] | None = None
+        self,
+        memory: ToolMemory,
+        name: str,
+        arguments: object,
+        *,
+        fixed: Mapping[str, str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Send an envelope; `memory` is a `RuntimeCalls`, which has the caller's scope."""
         return await self.find(name).run(memory, dict(arguments) if isinstance(arguments, Mapping) else {}, {})

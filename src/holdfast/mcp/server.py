@@ -92,7 +92,7 @@ def explain_error(error: errors.HoldfastError, *, discreet: bool) -> str:
 async def _call(served: ServedTools, caller: ToolCaller, params: types.CallToolRequestParams) -> types.CallToolResult:
     arguments = {} if params.arguments is None else params.arguments
     memory = served.memory_of(caller, params.meta)
-    found = await served.tools.call(memory, params.name, arguments, fixed=caller.scope)
+    found = await served.tools.call(memory, params.name, arguments, fixed=caller.scope, where=caller.where)
     summarize = served.tools.find(params.name).summarize or _as_json
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=summarize(found))],

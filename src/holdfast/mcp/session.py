@@ -17,6 +17,10 @@ from holdfast.mcp.runtime_tools import RuntimeCalls, envelope_parts
 from holdfast.ports import Service
 from holdfast.transports.adapter import AdapterCaller, TransportAdapter
 
+DEFAULT_APP = "default"
+"""The app and project of a user's memory on a service, if a request names none."""
+_USERS = (ActorKind.USER, ActorKind.DEVICE)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
@@ -48,7 +52,8 @@ class ToolCaller:
                 "the runtime's tools need a store; of a server, use its own /mcp/runtime instead of `holdfast mcp`"
             )
         where = self.where
-        identity = MemoryIdentity(self.space, where.get("subject"), where.get("agent"), None, where.get("project"))
+        owner, app = (where.get("subject"), where.get("agent")), (where.get("app"), where.get("project"))
+        identity = MemoryIdentity(self.space, *owner, *app)
         caller = AdapterCaller(self.service, self.actor, identity)
         return RuntimeCalls(self.adapter, caller, self.auth_kind, envelope_parts(meta))
 
@@ -61,6 +66,7 @@ class ToolCaller:
 
     @property
     def where(self) -> ScopeKwargs:
-        """The same parts, as keyword arguments of the library."""
+        """The same parts as keyword arguments of the library. A user's memory is that of the service's other routes."""
         ours = {theirs: part for part, theirs in SCOPE_NAMES.items()}
-        return cast("ScopeKwargs", {ours[name]: value for name, value in self.scope.items()})
+        shared = {"app": DEFAULT_APP, "project": DEFAULT_APP} if self.actor.kind in _USERS else {}
+        return cast("ScopeKwargs", {**shared, **{ours[name]: value for name, value in self.scope.items()}})
