@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +20,18 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from holdfast.app import open_engine
+from holdfast.domain.access import LOCAL_OPERATOR
 from holdfast.domain.reference_message import LABEL
+from holdfast.gateway.app import create_route_app
+from holdfast.gateway.config import GatewayConfig
+from holdfast.gateway.edge.observers import Metrics
 from holdfast.mcp.server import INSTRUCTIONS
 from holdfast.mcp.session import ToolCaller
 from holdfast.mcp.stdio import MAX_LINE_BYTES
 from holdfast.mcp.tool_choices import ToolChoice
+from holdfast.opening import Opening
+from holdfast.settings import Settings
 from mcp_lines import REVISIONS, Lines, Opened, server_of, speaking
 from serving import OPERATOR_KEY, USER_KEY, Served, served
 
@@ -110,6 +118,47 @@ def test_several_servers_on_one_file_at_once(tmp_path: Path, speak: Speak, monke
     assert recent.count(" was here.") == PROCESSES - 1
 
 
+def test_a_session_with_a_memory_on_a_server(service: Served, speak: Speak) -> None:
+    """`holdfast mcp --store http://…` has the tools for the key's user, and says where the runtime's are."""
+
+    async def session() -> str:
+        remote, actor, space = await Opening(service.url, {"key": USER_KEY}).open_service()
+        try:
+            caller = ToolCaller(remote, actor, space)
+            async with speak(server_of(caller)) as client:
+                await use(client, REVISIONS[-1])
+            async with speak(server_of(caller, ToolChoice.RUNTIME)) as client:
+                return str((await client.call_tool("memory_recall", {"query": "x"})).content[0].text)
+        finally:
+            await remote.close()
+
+    assert "/mcp/runtime" in asyncio.run(session())
+
+
+def test_a_session_on_postgresql(postgres_url: str, speak: Speak) -> None:
+    async def session() -> None:
+        engine = await open_engine(postgres_url, Settings(), embedder="fake", work=False)
+        try:
+            async with speak(server_of(ToolCaller(engine, LOCAL_OPERATOR, "default"))) as client:
+                await use(client, REVISIONS[-1])
+        finally:
+            await engine.close()
+
+    asyncio.run(session())
+
+
+def test_a_server_that_is_told_to_stop_does_not_wait_for_its_client(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "holdfast", "mcp", "--store", str(tmp_path / "memory.db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        params = {"protocolVersion": REVISIONS[0], "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        print(json.dumps({**LIST, "method": "initialize", "params": params}), file=process.stdin, flush=True)
+        assert json.loads(process.stdout.readline())["result"]["protocolVersion"] == REVISIONS[0]
+        process.terminate()
+        assert process.wait(30) == 0
+
+
 # --- HTTP -------------------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +185,12 @@ def test_every_request_needs_a_key_and_passes_the_checks_of_the_edge(service: Se
     assert send(service, LIST, path=path, Host="evil.example").status_code == 421
     assert send(service, LIST, path=path, **{"Content-Type": "text/plain"}).status_code == 415
     assert httpx2.get(service.url + path, headers={"Authorization": f"Bearer {USER_KEY}"}).status_code == 405
+
+
+def test_the_switch_of_transports_turns_it_off() -> None:
+    config = GatewayConfig(operator_token=OPERATOR_KEY, transports=("http",))
+    off = create_route_app(None, None, config, Metrics())  # type: ignore[arg-type]
+    assert not [route.path for route in off.state.table if route.path.startswith("/mcp")]
 
 
 def test_keys_decide_whose_memory_it_is(service: Served) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -26,10 +27,15 @@ async def serve_stdio(
 ) -> None:
     """Serve one caller until stdin ends. Other streams may take the place of stdin and stdout."""
     server = create_server(choice, lambda _: caller)
-    lines = cast("anyio.AsyncFile[str]", InputLines(sys.stdin.buffer if stdin is None else stdin))
+    lines = cast("anyio.AsyncFile[str]", InputLines(_own_stdin() if stdin is None else stdin))
     answers = None if stdout is None else anyio.wrap_file(stdout)
     async with stdio_server(stdin=lines, stdout=answers) as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _own_stdin() -> BinaryIO:
+    """Return a reader of stdin that Python does not close at its end, while the thread still waits for a line."""
+    return os.fdopen(os.dup(sys.stdin.fileno()), "rb", closefd=False)
 
 
 class InputLines:
