@@ -1,4 +1,4 @@
-"""`python -m bench.protocol.echo`: a server that echoes, over stdio, or with `http` over HTTP at the address it prints."""
+"""`python -m bench.protocol.echo`: echoes over stdio, or with `http` over HTTP at the address that it prints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def main() -> None:
     if "http" not in sys.argv:
         asyncio.run(_serve_lines(server))
         return
-    listening = socket.create_server(("127.0.0.1", 0))
+    # With the protocol TCP: asyncio disables Nagle's algorithm only on sockets that name it.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.bind(("127.0.0.1", 0))
     print(json.dumps({"url": f"http://127.0.0.1:{listening.getsockname()[1]}"}), flush=True)
     app = server.streamable_http_app(stateless_http=True, json_response=True)
     asyncio.run(uvicorn.Server(uvicorn.Config(app, log_config=None)).serve([listening]))

@@ -72,6 +72,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
     adapter = make_adapter(config)
     routers = (
         _service_routes(directory, auth, metrics),
+        *_protocol_routes(auth, adapter),  # before the hundreds of others: each is matched in turn
         users.router(auth),
         memories_add_search.router(auth),
         memories.router(auth),
@@ -79,7 +80,6 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
         _verb_routes(auth),
         everos.router(auth),
         *_runtime_routes(auth, adapter),
-        *_protocol_routes(auth, adapter),
         *control.routers(auth),
         pages.router(config, lambda: app.openapi()),
     )
