@@ -66,11 +66,11 @@ soak: $(VENV)/.tests
 	HOLDFAST_TEST_MESSAGES=100000 HOLDFAST_SCHEMA_EXAMPLES=1000 HOLDFAST_GATEWAY_KILLS=1000 HOLDFAST_GATEWAY_SECONDS=600 \
 	HOLDFAST_TURNS=100000 HOLDFAST_WORKER_KILLS=50 HOLDFAST_WORKER_KILL_JOBS=2000 HOLDFAST_HOOK_LIVES=300 \
 	HOLDFAST_WIRE_EXAMPLES=1000 HOLDFAST_CANARY_STEP=1 HOLDFAST_CORRUPTIONS=5000 HOLDFAST_CACHE_SEEDS=100 \
-	HOLDFAST_LOAD_SECONDS=600 HOLDFAST_SKILL_LIVES=2000 HOLDFAST_MCP_INPUTS=100000 HOLDFAST_MCP_PROCESSES=5 \
-	HOLDFAST_CONFIG_EDITS=20000 \
+	HOLDFAST_LOAD_SECONDS=600 HOLDFAST_SKILL_LIVES=2000 HOLDFAST_TRANSPORT_KILLS=200 HOLDFAST_ENVELOPES=100000 \
+	HOLDFAST_MCP_INPUTS=100000 HOLDFAST_MCP_PROCESSES=5 HOLDFAST_CONFIG_EDITS=20000 \
 	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py tests/control/test_hook_lives.py \
 	tests/agent/test_curated_processes.py tests/agent/test_sessions.py tests/test_wire.py tests/search/test_cache_bytes.py \
-	tests/security tests/sdk/test_skill_lives.py tests/mcp_server tests/mcp_clients
+	tests/security tests/sdk/test_skill_lives.py tests/transports tests/mcp_server tests/mcp_clients
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
 bench: bench-retrieval bench-engine bench-gateway bench-runtime bench-control
@@ -94,6 +94,7 @@ bench-gateway: $(BENCH)/.installed
 bench-runtime: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.runtime.transcripts
 	$(BENCH)/bin/python -m bench.runtime.projection
+	$(BENCH)/bin/python -m bench.runtime.transports
 
 bench-control: $(BENCH)/.installed
 	$(BENCH)/bin/python -m bench.control.explorer

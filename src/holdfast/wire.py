@@ -8,6 +8,7 @@ a response, from a newer server, are ignored. Errors keep their class.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -32,6 +33,7 @@ from pydantic_core import (
 
 from holdfast.domain.access import Action, Actor
 from holdfast.domain.arguments import alternate_names, result_type_of
+from holdfast.domain.checks import LEAST_WHOLE, MOST_WHOLE
 from holdfast.domain.ids import MAX_ID_CHARS, OPERATION, kind_of
 from holdfast.domain.unknown_fields import explain_unknown, names_at
 from holdfast.errors import HoldfastError, InvalidInput
@@ -55,18 +57,22 @@ _WRITTEN = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64", ser_json
 class JsonCodec:
     """A type's JSON codec. A `closed` one refuses unknown fields and coerces no types; an open one ignores them.
 
-    `names` are further names of fields that a closed one accepts.
+    `names` are further names of fields that a closed one accepts. A `bounded` one is for types that declare no limits:
+    no text, number or list exceeds the largest that any request could need.
     """
 
-    def __init__(self, kind: Any, *, closed: bool, names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, kind: Any, *, closed: bool, names: Mapping[str, str] | None = None, bounded: bool = False
+    ) -> None:
         self._kind = kind
         self._closed = closed
+        self._bounded = bounded
         self._further = names or {}
 
     @cached_property
     def schema(self) -> CoreSchema:
         schema: CoreSchema = _apply_rules(TypeAdapter(self._kind).core_schema, self._other_names, closed=self._closed)
-        return schema
+        return _apply_bounds(schema) if self._bounded else schema  # type: ignore[no-any-return]
 
     def _other_names(self, name: str) -> tuple[str, ...]:
         further = [other for own, other in self._further.items() if own == name]
@@ -153,6 +159,25 @@ def _apply_rules(schema: Any, other_names: Callable[[str], tuple[str, ...]], *, 
             unknown = "forbid" if closed else "ignore"
             result["config"] = {**result.get("config", {}), **_WRITTEN, "extra_fields_behavior": unknown}
     return result
+
+
+# The largest snapshot of a profile, and more entries than any list of a request may have.
+_MAX_CHARS, _MAX_ENTRIES = 32 * 1024 * 1024, 10_000
+_BOUNDS: Mapping[str, Mapping[str, Any]] = {
+    **{kind: {"max_length": _MAX_CHARS} for kind in ("str", "bytes")},
+    **{kind: {"max_length": _MAX_ENTRIES} for kind in _OF_MANY},
+    "int": {"ge": LEAST_WHOLE, "le": MOST_WHOLE},
+    "float": {"ge": -sys.float_info.max, "le": sys.float_info.max},
+}
+
+
+def _apply_bounds(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_apply_bounds(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    bounds = _BOUNDS.get(schema["type"], {}) if isinstance(schema.get("type"), str) else {}
+    return {**bounds, **{name: _apply_bounds(part) for name, part in schema.items()}}
 
 
 def _field_names(schema: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
@@ -125,7 +125,7 @@ def router(auth: Authenticator, adapter: TransportAdapter) -> APIRouter:
     )
     for name, (path, method) in ROUTES.items():
         changes = not is_read(operations()[name].action)
-        more = {202: response_of(name, "queued")} if name == Action.MAINTAIN else {}
+        more: dict[int | str, Any] = {202: response_of(name, "queued")} if name == Action.MAINTAIN else {}
         more |= {409: response_of(name, "duplicated")} if changes else {}
         routes.add_api_route(
             path,

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from holdfast.domain.runtime_api.skills import ProceduralWrites, RuntimeSkillWrite
-from holdfast.transports.decoder import operations
+from holdfast.transports.decoder import ONE, SEVERAL, operations
 from holdfast.transports.envelope import ErrorKey
-from holdfast.wire import JsonCodec, describe_codecs
+from holdfast.wire import describe_codecs
 
 _PREFIX = "runtime."
 _REFERENCE = f"#/components/schemas/{_PREFIX}{{model}}"
@@ -61,21 +60,21 @@ REJECTION: dict[str, Any] = {
 
 
 @cache
-def _described() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def _definitions() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     named = {name: each for name, each in operations().items() if name in EXAMPLES}
     requests = {name: each.request for name, each in named.items() if each.request is not None}
-    requests |= {_SEVERAL: JsonCodec(ProceduralWrites, closed=True), _ONE: JsonCodec(RuntimeSkillWrite, closed=True)}
+    requests |= {_SEVERAL: SEVERAL, _ONE: ONE}
     return describe_codecs(requests, {name: each.report for name, each in named.items()}, _REFERENCE)
 
 
 def schemas() -> dict[str, Any]:
     """The schemas that the routes refer to, for `components.schemas` of the OpenAPI document."""
-    return {f"{_PREFIX}{name}": schema for name, schema in _described()[2].items()}
+    return {f"{_PREFIX}{name}": schema for name, schema in _definitions()[2].items()}
 
 
 def request_body(name: str) -> dict[str, Any]:
     """The description of an operation's body. A procedure alone may have the members of several, too."""
-    requests = _described()[0]
+    requests = _definitions()[0]
     schema = requests[name]
     if name == "write":
         schema = {"anyOf": [schema, requests[_SEVERAL], requests[_ONE]]}
@@ -84,7 +83,7 @@ def request_body(name: str) -> dict[str, Any]:
 
 def response_of(name: str, status: str = "accepted") -> dict[str, Any]:
     """The description of an operation's response of one status."""
-    report = _described()[1].get(name, {"type": "object"})
+    report = _definitions()[1].get(name, {"type": "object"})
     more: dict[str, dict[str, Any]] = {"queued": {"queue": _TEXT}, "duplicated": {"idempotency_key": _TEXT}}
     properties = {
         "status": {"const": status},

@@ -81,7 +81,7 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
             prepared = await verb.prepare(core, grant)
             if not isinstance(verb, Write):
                 found = await _run_read(core, grant, verb, prepared, entry)
-                return await verb.finish(core, found, entry.id)  # type: ignore[no-any-return]
+                return await verb.finish(core, found, entry.id)
             # The digest is only needed with a key.
             digest = None if verb.idempotency_key is None else verb.digest()
             result: R = await core.store.write(

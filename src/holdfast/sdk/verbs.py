@@ -60,7 +60,7 @@ VERBS: Mapping[str, VerbEntry] = {
     )
 }
 
-_WRITTEN = {"given": "candidates", "extraction": "long_term_extraction"}
+_WRITTEN = {"given": "candidates", "extraction": "long_term_extraction", "tool_feedback": "tool_usage_feedback"}
 
 # `capabilities` takes no request. All of a request's arguments count, also those that no command has.
 OPERATIONS: Mapping[str, VerbEntry] = {

@@ -29,7 +29,6 @@ from holdfast.wire import JsonCodec
 OPERATION = "operation"
 # How a transport passes on a body that may not be UTF-8: it is refused as JSON, with its operation row.
 UNCHANGED = ("utf-8", "surrogateescape")
-_FEEDBACK = "tool_usage_feedback"
 
 
 class EnvelopeError(Exception):
@@ -49,7 +48,9 @@ class AdapterOperation:
         self.name = entry.name.rstrip("_")
         self.action = Action(self.name)
         self.entry = entry
-        self.request = None if entry.request is None else JsonCodec(entry.request, closed=True, names=entry.names)
+        self.request = (
+            None if entry.request is None else JsonCodec(entry.request, closed=True, names=entry.names, bounded=True)
+        )
         hints = get_type_hints(getattr(AsyncMemoryRuntime, entry.name))
         self.report = JsonCodec(hints["return"], closed=False)
 
@@ -76,24 +77,23 @@ def operations() -> Mapping[str, AdapterOperation]:
     return {each.name: each for each in map(AdapterOperation, OPERATIONS.values())}
 
 
-_SEVERAL = JsonCodec(ProceduralWrites, closed=True)
-_ONE = JsonCodec(RuntimeSkillWrite, closed=True)
-_SNAPSHOT = JsonCodec(ContinuitySnapshot, closed=True)
+# The two other forms of a write.
+SEVERAL = JsonCodec(ProceduralWrites, closed=True, bounded=True)
+ONE = JsonCodec(RuntimeSkillWrite, closed=True, bounded=True)
+_SNAPSHOT = JsonCodec(ContinuitySnapshot, closed=True, bounded=True)
 _OF_ONE = frozenset(each.name for each in fields(RuntimeSkillWrite))
 
 
 def _decode_write(codec: JsonCodec, payload: Mapping[str, Any]) -> MemoryWriteRequest:
-    if _FEEDBACK in payload:
-        raise InvalidInput(_FEEDBACK, "is not built yet; send candidates, writes, or one procedure with its content")
     if "writes" in payload:
-        return MemoryWriteRequest(skills=_SEVERAL.decode(to_json(payload)))
+        return MemoryWriteRequest(skills=SEVERAL.decode(to_json(payload)))
     if not _OF_ONE & payload.keys():
         request: MemoryWriteRequest = codec.decode(to_json(payload))
         return request
     one = {name: value for name, value in payload.items() if name != "source"}
     source = {"source": payload["source"]} if "source" in payload else {}
-    writes = (_ONE.decode(to_json(one)),)
-    return MemoryWriteRequest(skills=replace(_SEVERAL.decode(to_json({"writes": [], **source})), writes=writes))
+    writes = (ONE.decode(to_json(one)),)
+    return MemoryWriteRequest(skills=replace(SEVERAL.decode(to_json({"writes": [], **source})), writes=writes))
 
 
 def _decode_import(codec: JsonCodec, payload: Mapping[str, Any]) -> MemoryImportRequest:
