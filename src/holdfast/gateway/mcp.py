@@ -7,19 +7,22 @@ sessions, so any process may answer. The edge has checked the Host and Origin he
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from holdfast.domain.scope import MAX_PART_CHARS
 from holdfast.gateway.authentication import AccessRule, Authenticator, allow
+from holdfast.gateway.strict_route import StrictRoute
 from holdfast.transports.adapter import TransportAdapter
 
 if TYPE_CHECKING:
     from holdfast.mcp.session import ToolCaller
 
 _CALLER = "holdfast.tool_caller"
+_Part = Annotated[str | None, Query(min_length=1, max_length=MAX_PART_CHARS)]
 
 
 def is_installed() -> bool:
@@ -31,7 +34,7 @@ def router(auth: Authenticator, adapter: TransportAdapter) -> APIRouter:
     from holdfast.mcp.server import create_server
     from holdfast.mcp.tool_choices import ToolChoice
 
-    routes = APIRouter(tags=["mcp"])
+    routes = APIRouter(tags=["mcp"], route_class=StrictRoute)
     for choice in ToolChoice:
         path = "/mcp" if choice is ToolChoice.SIMPLE else f"/mcp/{choice}"
         server = create_server(choice, _caller_of, discreet=True)
@@ -55,9 +58,12 @@ def _caller_of(context: Any) -> ToolCaller:
 def _endpoint(auth: Authenticator, adapter: TransportAdapter, server: Any) -> Any:
     from holdfast.mcp.session import ToolCaller
 
-    async def endpoint(request: Request) -> Response:
+    async def endpoint(request: Request, app_id: _Part = None, project_id: _Part = None) -> Response:
         caller = await auth.any_key(request)
-        request.scope[_CALLER] = ToolCaller(caller.service, caller.actor, caller.space, adapter, auth_kind="bearer")
+        fixed = {} if project_id is None else {"project_id": project_id}
+        request.scope[_CALLER] = ToolCaller(
+            caller.service, caller.actor, caller.space, adapter, fixed, app_id, auth_kind="bearer"
+        )
         return _ProtocolResponse(server)
 
     return endpoint

@@ -35,6 +35,7 @@ class ToolCaller:
     space: str
     adapter: TransportAdapter | None = None
     fixed: Mapping[str, str] = field(default_factory=dict)
+    app: str | None = None
     auth_kind: str = "local"
 
     @property
@@ -68,5 +69,8 @@ class ToolCaller:
     def where(self) -> ScopeKwargs:
         """The same parts as keyword arguments of the library. A user's memory is that of the service's other routes."""
         ours = {theirs: part for part, theirs in SCOPE_NAMES.items()}
-        shared = {"app": DEFAULT_APP, "project": DEFAULT_APP} if self.actor.kind in _USERS else {}
-        return cast("ScopeKwargs", {**shared, **{ours[name]: value for name, value in self.scope.items()}})
+        default = DEFAULT_APP if self.actor.kind in _USERS else None
+        parts = {"app": self.app or default, "project": default} | {
+            ours[name]: value for name, value in self.scope.items()
+        }
+        return cast("ScopeKwargs", {name: value for name, value in parts.items() if value is not None})
