@@ -222,6 +222,19 @@ def test_a_key_stays_in_its_private_file(home: Path, capfd: pytest.CaptureFixtur
     assert not (home / ".config").exists()
 
 
+def test_the_entry_has_what_this_terminal_has_in_variables(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOLDFAST_STORE", "notes.db")
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "fake")
+    monkeypatch.setenv("HOLDFAST_SPACE", "acme")
+    monkeypatch.chdir(home)
+    assert typed(capfd, "install", "windsurf", "--subject", "ana")[0] == ExitCode.OK
+    args = read_launch(CLIENTS["windsurf"]).args
+    expected = ("--store", str(home / "notes.db"), "--embedder", "fake", "--subject", "ana", "--space", "acme")
+    assert args[args.index("mcp") + 1 :] == expected
+
+
 def test_an_unknown_client_is_named(capfd: pytest.CaptureFixture[str]) -> None:
     code, shown = typed(capfd, "install", "claude-cod")
     assert code == ExitCode.NOT_FOUND

@@ -62,16 +62,18 @@ def make_launch(chosen: McpOptions, where: McpScopeOptions) -> Launch:
         )
     if is_server_url(place) and chosen.key_file is None:
         raise UsageError("a server's memory needs a key: put it into a file that only you can read, and add --key-file")
-    chosen.settings()  # reads the key's file, and says what is wrong with it
+    settings = chosen.settings()  # reads the key's file, and says what is wrong with it
+    # The program that starts the server has not this terminal's variables.
+    from_environment = settings.model_fields_set - ({"embedder"} if is_server_url(place) else set())
     options = {
         "--store": place,
         "--key-file": None if chosen.key_file is None else str(chosen.key_file.expanduser().absolute()),
-        "--embedder": chosen.embedder,
+        "--embedder": chosen.embedder or (settings.embedder if "embedder" in from_environment else None),
         "--tools": None if chosen.tools == "simple" else chosen.tools,
         "--subject": where.subject,
         "--agent": where.agent,
         "--project": where.project,
-        "--space": where.space,
+        "--space": where.space or (settings.space if "space" in from_environment else None),
     }
     typed = (part for name, value in options.items() if value is not None for part in (name, value))
     command, *first = this_command()
