@@ -72,7 +72,7 @@ class JsonCodec:
     @cached_property
     def schema(self) -> CoreSchema:
         schema: CoreSchema = _apply_rules(TypeAdapter(self._kind).core_schema, self._other_names, closed=self._closed)
-        return _apply_bounds(schema) if self._bounded else schema  # type: ignore[no-any-return]
+        return _apply_bounds(schema) if self._bounded else schema
 
     def _other_names(self, name: str) -> tuple[str, ...]:
         further = [other for own, other in self._further.items() if own == name]

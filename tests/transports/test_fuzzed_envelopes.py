@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import random
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -79,11 +80,10 @@ def _break(document: Any, chance: random.Random) -> None:
             case 1:
                 place[f"{name}s"] = place.pop(name)
             case 2:
-                place[chance.choice(["operation", "scope", "limit", "extra", "source_chat_id"])] = chance.choice(
-                    HOSTILE
-                )
+                added = chance.choice(["operation", "scope", "limit", "extra", "source_chat_id"])
+                place[added] = deepcopy(chance.choice(HOSTILE))
             case _:
-                place[name] = chance.choice([*HOSTILE, *operations()])
+                place[name] = deepcopy(chance.choice([*HOSTILE, *operations()]))
         return
 
 

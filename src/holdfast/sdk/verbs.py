@@ -62,12 +62,18 @@ VERBS: Mapping[str, VerbEntry] = {
 
 _WRITTEN = {"given": "candidates", "extraction": "long_term_extraction", "tool_feedback": "tool_usage_feedback"}
 
+_SHARED = (
+    *("recall", "project", "inspect", "replay", "export", "import_", "close"),
+    *("list_runtime_skills", "get_runtime_skill", "edit_runtime_skill"),
+    *("set_runtime_skill_enabled", "delete_runtime_skill"),
+)
+
 # `capabilities` takes no request. All of a request's arguments count, also those that no command has.
 OPERATIONS: Mapping[str, VerbEntry] = {
     each.name: each
     for each in (
         VerbEntry("write", MemoryWriteRequest, names=_WRITTEN),
-        *(entry for name, entry in VERBS.items() if name != "write_procedural"),
+        *(VERBS[name] for name in _SHARED),
         VerbEntry("maintain", MemoryMaintainRequest),
         VerbEntry("recover", MemoryRecoverRequest),
         VerbEntry("commit_transcript", MemoryTranscriptCommitRequest),
