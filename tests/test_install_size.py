@@ -23,6 +23,7 @@ EXTRAS = {
     "onnxruntime",
     "psycopg",
     "usearch",
+    "mcp",
 }
 
 

@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from holdfast import AsyncMemory
 from holdfast.cli.program import app
-from holdfast.control.tools import _TOOLS
+from holdfast.control.tools import COMPANY_TOOLS
 from holdfast.control.verbs import VERBS as CONTROL_VERBS
 from holdfast.control_api import AsyncControlPlane
 from holdfast.domain.scope import SCOPE_PARTS
@@ -25,6 +25,7 @@ from holdfast.sdk.verbs import VERBS as RUNTIME_VERBS
 from holdfast.wire import all_verbs, openapi_definitions
 
 PLAIN_ROUTES = [each for group in CONTROL_ROUTES.values() for each in group]
+TOOLS = COMPANY_TOOLS.definitions
 HEADERS = {"idempotency_key": "idempotency-key", "expected_revision": "if-match"}
 OPENAPI = json.loads((Path(__file__).parent / "gateway" / "golden" / "openapi.json").read_text("utf-8"))
 
@@ -214,12 +215,12 @@ def test_routes_of_the_control_plane_have_every_argument(route: VerbRoute) -> No
     assert named - route_options(f"{route.method.lower()} {path}") == set()
 
 
-@pytest.mark.parametrize("name", _TOOLS)
+@pytest.mark.parametrize("name", TOOLS)
 def test_tools_have_every_argument(name: str) -> None:
-    tool = _TOOLS[name]
+    tool = TOOLS[name]
     assert missing("tool", tool.entry, {*tool.arguments, *tool.inputs}) == declared("tool", name, tool.entry)
 
 
 def test_every_declaration_has_a_verb() -> None:
-    known = {"command": {*COMMANDS, *CONTROL_COMMANDS}, "route": set(ROUTES), "tool": set(_TOOLS)}
+    known = {"command": {*COMMANDS, *CONTROL_COMMANDS}, "route": set(ROUTES), "tool": set(TOOLS)}
     assert all(name in known[surface] for surface, name in MISSING)

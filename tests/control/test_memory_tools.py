@@ -97,7 +97,7 @@ WRONG = [
     ("memory.search", {"query": "x", "top_k": 0}, "top_k"),
     ("memory.search", {"query": "x", "top_k": 26}, "top_k"),
     ("memory.search", {"query": "x", "top_k": "5"}, "top_k"),
-    ("memory.search", {"query": "x", "topk": 5}, "arguments"),
+    ("memory.search", {"query": "x", "topk": 5}, "topk"),
     ("memory.search", {"query": "x", "agent_id": ""}, "agent_id"),
     ("memory.search", {"query": "x", "binding_key": "No Key"}, "binding_key"),
     ("memory.search", {"query": "x", "metadata_filter": []}, "metadata_filter"),
@@ -143,7 +143,7 @@ def test_arguments_are_an_object(arguments: object) -> None:
 
 def test_a_tool_that_there_is_not_is_not_found() -> None:
     nobody: Any = None
-    with pytest.raises(NotFound, match=r"there is no tool 'memory\.erase'; there are memory\.search"):
+    with pytest.raises(NotFound, match=r"there is no tool 'memory\.erase'; did you mean memory\.forget"):
         asyncio.run(call_tool(nobody, "memory.erase", {}))
 
 

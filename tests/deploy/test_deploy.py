@@ -132,7 +132,7 @@ def test_all_that_is_installed_is_locked_with_hashes_and_is_what_is_tested() -> 
     assert not [entry.splitlines()[0] for entry in entries if "==" in entry and "--hash=sha256:" not in entry]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["serve"], *extras["postgres"], *extras["approximate"]]
+    wanted = [*project["dependencies"], *extras["serve"], *extras["postgres"], *extras["mcp"], *extras["approximate"]]
     assert not {re.split(r"[\[<>=;\s]", name)[0] for name in wanted} - set(found)
 
 

@@ -487,6 +487,65 @@ def _runtime_body(operation: str, theirs: Home) -> dict[str, Any]:
     return bodies.get(operation, {})
 
 
+def _protocol(path: str) -> Probe:
+    """Probe a set of tools over MCP with another user's ids, and what its client reads without a tool."""
+
+    def probe(mine: Home, theirs: Home, scope: list[str]) -> list[httpx2.Response]:
+        me = mine.visitor
+        headers = {**me.headers, "accept": "application/json, text/event-stream"}
+        asked: list[tuple[str, dict[str, Any]]] = [
+            ("tools/call", {"name": name, "arguments": arguments}) for name, arguments in _tool_calls(path, theirs)
+        ]
+        asked += [("prompts/get", {"name": "what-do-you-know-about-me"})]
+        session = theirs.ids["session"]
+        for uri in ("memories/recent", "skills", "conversation/one", f"conversation/{session}", "skill/{memory}"):
+            asked.append(("resources/read", {"uri": f"holdfast://{uri.format(**theirs.ids)}"}))
+        return [
+            me.http.post(
+                path,
+                params={"app_id": me.app_id},
+                json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params},
+                headers=headers,
+            )
+            for method, params in asked
+        ]
+
+    return probe
+
+
+def _tool_calls(path: str, theirs: Home) -> list[tuple[str, dict[str, Any]]]:
+    words, ids = "lantern anchor harbour", theirs.ids
+    whose = {"subject_id": theirs.visitor.user_id}
+    candidates = [{"candidate_id": "c", "content": "Mine.", "authority": "user_asserted"}]
+    calls: dict[str, list[tuple[str, dict[str, Any]]]] = {
+        "/mcp": [
+            ("recall", {"query": words}),
+            ("search", {"query": words, "top_k": 100}),
+            ("correct", {"record_id": ids["memory"], "text": "Taken over."}),
+            ("forget", {"record_ids": [ids["message"], ids["memory"]]}),
+            ("forget", {"record_ids": [ids["message"]], "token": ids["token"]}),
+            ("recall", {"query": words, **whose}),
+        ],
+        "/mcp/company": [
+            ("memory.search", {"query": words}),
+            ("memory.search", {"query": words, **whose}),
+            ("memory.list", whose),
+            ("memory.get", {"record_id": ids["memory"]}),
+            ("memory.correct", {"record_id": ids["memory"], "text": "Taken over."}),
+            ("memory.forget", {"record_ids": [ids["memory"]]}),
+        ],
+        "/mcp/runtime": [
+            ("memory_recall", {"query": words, "min_score": 0.0}),
+            ("memory_project", {"query": words, "min_score": 0.0}),
+            ("memory_inspect", {"query": words}),
+            ("memory_replay", {"chat_id": ids["session"]}),
+            ("memory_export", {"chat_id": "one"}),
+            ("memory_write_candidate", {"candidates": candidates, "idempotency_key": theirs.canary[::-1]}),
+        ],
+    }
+    return calls[path]
+
+
 COMPANY = "/companies/{company_id}/memory"
 _SOURCE = {"source": {"kind": "run", "run_id": "r"}, "payload": {"text": "Mine."}}
 
@@ -605,6 +664,7 @@ PROBES: dict[tuple[str, str], Probe] = {
         if method == "POST" and path.startswith("/verbs/")
     },
     **{(method, path): _runtime(method, path) for method, path in ROUTES if path.startswith("/memory/")},
+    **{("POST", path): _protocol(path) for path in ("/mcp", "/mcp/company", "/mcp/runtime")},
     **{(method, path): _company(method, path) for method, path in ROUTES if path.startswith("/companies/")},
 }
 
@@ -618,10 +678,8 @@ def test_every_route_says_who_may_call_it_and_has_a_probe() -> None:
 def walled(mine: Home, other: Home, route: tuple[str, str]) -> bool:
     """True if the route must keep the two apart. Apps divide one user's memory, but not on a company's routes, and
     EverOS's cloud knows none."""
-    return (
-        not route[1].startswith(("/companies/", CLOUD, "/api/v1/tasks"))
-        or mine.visitor.user_id != other.visitor.user_id
-    )
+    apart = ("/companies/", "/mcp/company", CLOUD, "/api/v1/tasks")
+    return not route[1].startswith(apart) or mine.visitor.user_id != other.visitor.user_id
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route in PROBES], ids=lambda route: " ".join(route))

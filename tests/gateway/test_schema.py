@@ -53,7 +53,9 @@ def test_the_document_names_every_route() -> None:
     """Tests that go through the document, such as those of authority, leave none out."""
     named = {(method.upper(), path) for path, found in document()["paths"].items() for method in found}
     table = {(method, route.path.replace(":path", "")) for route in app().state.table for method in route.methods}
-    assert table - named == {("GET", "/"), ("GET", "/docs")}, "pages for people"
+    protocol = {(method, path) for method, path in table if path.startswith("/mcp")}  # which describes itself
+    assert protocol == {("POST", "/mcp"), ("POST", "/mcp/company"), ("POST", "/mcp/runtime")}
+    assert table - named - protocol == {("GET", "/"), ("GET", "/docs")}, "pages for people"
     assert named <= table
     paths = {path for found in app().routes if (path := getattr(found, "path", None)) is not None}
     assert paths - {path for _, path in table} <= {"/openapi.json"}

@@ -69,6 +69,7 @@ _SECTIONS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     ),
     "Service": (
         ("serve", "serve:serve", "Serve the memory over HTTP until Ctrl-C or SIGTERM."),
+        ("mcp", "mcp:app", "Give other programs this memory, over the Model Context Protocol."),
         ("worker", "worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
         ("user", "user:app", "Create users, rotate their keys, and revoke them."),
         ("credential", "credential:app", "Manage keys with roles for a company's agents, users and operators."),

@@ -156,10 +156,10 @@ _JSON_OBJECTS: Mapping[str, Any] = {
 
 
 def request_model(
-    name: str, entry: VerbEntry, shown: Mapping[str, tuple[Any, Any]], explained: str | None = None
+    name: str, entry: VerbEntry | None, shown: Mapping[str, tuple[Any, Any]], explained: str | None = None
 ) -> type[RequestModel]:
     """Return the model of a verb's request with these fields, and those of its scope if it is called in one."""
-    base = RequestModel if entry.reach is Reach.COMPANY else ScopedRequest
+    base = RequestModel if entry is None or entry.reach is Reach.COMPANY else ScopedRequest
     own: dict[str, Any] = {field: kind for field, kind in shown.items() if field not in base.model_fields}
     return create_model(name, __base__=base, __doc__=explained, **own)
 

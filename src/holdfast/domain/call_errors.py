@@ -201,6 +201,11 @@ def likely_name(wrong: str, known: Sequence[str], synonyms: Sequence[Sequence[st
     return next(iter(meant or get_close_matches(plain, known, 1, _CLOSE)), None)
 
 
+def likely_method(wrong: str, known: Sequence[str]) -> str | None:
+    """Return the known method, tool or verb that a wrong name probably means."""
+    return likely_name(wrong, known, _ATTRIBUTES)
+
+
 class ExplainAttributes:
     """Adds the likely name to the error of an attribute that an object lacks."""
 

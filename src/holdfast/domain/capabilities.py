@@ -111,6 +111,7 @@ _BUILT = {
     "agent_skill_directories": "holdfast.skill_folders.mounts:SkillMounts",
     "agent_tool_registries": "holdfast.runtime.tools.registries:UpsertToolRegistry",
     "transport_http": "holdfast.gateway.runtime_routes:router",
+    "transport_mcp": "holdfast.mcp.server:create_server",
 }
 
 

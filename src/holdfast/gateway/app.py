@@ -14,6 +14,7 @@ from holdfast.domain.access import Action, Actor
 from holdfast.errors import ConfigurationError, InvalidInput
 from holdfast.gateway import (
     control,
+    mcp,
     memories,
     memories_add_search,
     problem_responses,
@@ -73,6 +74,7 @@ def create_route_app(service: Service, directory: KeyDirectory, config: GatewayC
     adapter = make_adapter(config)
     routers = (
         _service_routes(directory, auth, metrics),
+        *_protocol_routes(auth, adapter),  # before the hundreds of others: each is matched in turn
         users.router(auth),
         memories_add_search.router(auth),
         memories.router(auth),
@@ -122,6 +124,12 @@ def _runtime_routes(auth: Authenticator, adapter: TransportAdapter) -> list[APIR
     """The runtime's routes, unless the transport `http` is off."""
     is_on = adapter.governance.catalogue["transport_http"].visible
     return [runtime_routes.router(auth, adapter)] if is_on else []
+
+
+def _protocol_routes(auth: Authenticator, adapter: TransportAdapter) -> list[APIRouter]:
+    """The routes of the Model Context Protocol, unless the transport `mcp` is off or its package is missing."""
+    is_on = adapter.governance.catalogue["transport_mcp"].visible and mcp.is_installed()
+    return [mcp.router(auth, adapter)] if is_on else []
 
 
 def _service_routes(directory: KeyDirectory, auth: Authenticator, metrics: Metrics) -> APIRouter:

@@ -1,0 +1,97 @@
+"""Sixty plain requests, by what they need: keep something, ask, correct, or forget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REQUESTS: Mapping[str, tuple[str, ...]] = {
+    "keep": (
+        "Remember that I moved to Lisbon.",
+        "Please note that my sister is called Nora.",
+        "Keep in mind that I am allergic to peanuts.",
+        "From now on, answer me in short sentences.",
+        "My dentist is Dr. Meyer, remember that.",
+        "Save this: the wifi password hint is the name of our first cat.",
+        "I prefer tea to coffee. Please remember it.",
+        "We decided to release every second Tuesday; write that down for later.",
+        "Don't forget that my birthday is on the third of May.",
+        "Make a note that the car goes to the garage each March.",
+        "Store that I work at the harbour office now.",
+        "Remember my shoe size is 42.",
+        "Please keep that our project uses tabs, not spaces.",
+        "Note for the future: I don't eat meat.",
+        "Remember that Tom handles the invoices.",
+    ),
+    "ask": (
+        "Where do I live?",
+        "What is my sister called?",
+        "What am I allergic to?",
+        "Do you know who my dentist is?",
+        "What did we decide about releases?",
+        "Which drink do I like better, tea or coffee?",
+        "When is my birthday?",
+        "What do you know about my car?",
+        "Where do I work?",
+        "What is my shoe size?",
+        "Tabs or spaces in our project?",
+        "Who handles the invoices?",
+        "What did I tell you about my diet?",
+        "What do you remember about Tom?",
+        "How should you answer me?",
+    ),
+    "correct": (
+        "No, I live in Porto now, not in Lisbon; fix that.",
+        "That is wrong: my sister's name is Laura. Correct it.",
+        "Update my job: I am at the airport office these days.",
+        "My dentist changed; it is Dr. Klein. Please update what you have.",
+        "Correct the release day: it is Thursday, not Tuesday.",
+        "Change what you know about my shoe size to 43.",
+        "You have the wrong birthday; it is the fourth of May. Fix it.",
+        "Update the note about invoices: Eva handles them now.",
+        "The project uses spaces after all; change that.",
+        "Actually I drink coffee now. Correct the old entry.",
+        "My allergy is to walnuts, not peanuts; please correct it.",
+        "Change the garage month to April.",
+        "Edit that memory: Nora is my cousin, not my sister.",
+        "Please fix the entry on my diet; I eat fish.",
+        "What you saved about Tom is out of date; he left. Update it.",
+    ),
+    "forget": (
+        "Forget where I live.",
+        "Delete what you know about my sister.",
+        "Please forget my allergies.",
+        "Remove the note about the wifi password.",
+        "Erase what I said about my dentist.",
+        "Forget that I like tea.",
+        "Delete the memory about our release day.",
+        "I don't want you to know my birthday; delete it.",
+        "Remove everything about my car.",
+        "Forget where I work.",
+        "Delete my shoe size.",
+        "Please erase the entry on tabs.",
+        "Forget my diet.",
+        "Remove what you stored about Tom.",
+        "Delete how I want you to answer.",
+    ),
+}
+# The tools that serve each need, in each list.
+RIGHT: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "holdfast": {
+        "keep": frozenset({"remember"}),
+        "ask": frozenset({"recall", "search"}),
+        "correct": frozenset({"correct"}),
+        "forget": frozenset({"forget"}),
+    },
+    "mem0-mcp-server": {
+        "keep": frozenset({"add_memory"}),
+        "ask": frozenset({"search_memories", "get_memories", "get_memory"}),
+        "correct": frozenset({"update_memory"}),
+        "forget": frozenset({"delete_memory"}),
+    },
+    "server-memory": {
+        "keep": frozenset({"create_entities", "add_observations", "create_relations"}),
+        "ask": frozenset({"search_nodes", "open_nodes", "read_graph"}),
+        "correct": frozenset({"add_observations", "delete_observations"}),
+        "forget": frozenset({"delete_entities", "delete_observations", "delete_relations"}),
+    },
+}
