@@ -130,7 +130,7 @@ def test_tools_are_told_and_called(acme: Company) -> None:
     found = agent.post("/tools/memory.search", query="cores")
     assert [each["record_id"] for each in found["snippets"]] == [noted]
     assert agent.post("/tools/memory.forget", 403, record_ids=[noted])["code"] == "access_denied"
-    assert fields_of(agent.post("/tools/memory.search", 422, query="x", topk=3)) == ["arguments"]
+    assert fields_of(agent.post("/tools/memory.search", 422, query="x", topk=3)) == ["topk"]
     assert agent.post("/tools/memory.erase", 404)["code"] == "not_found"
     assert agent.post("/tools/memory.jobs")["jobs"] == []
     acme.nobody.get("/tools", 401)
