@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -70,7 +70,7 @@ def anything(kind: Any) -> st.SearchStrategy[Any]:
         return SCALARS
     if origin in (Union, UnionType):
         return st.one_of([anything(part) for part in parts])
-    if origin is tuple and parts[-1:] == (...,):
+    if origin is Sequence or (origin is tuple and parts[-1:] == (...,)):
         return st.lists(anything(parts[0]), max_size=3).map(tuple)
     if origin is tuple:
         return st.tuples(*(anything(part) for part in parts))

@@ -26,7 +26,7 @@
     │   ├── PreviewOutdated        the token is of no preview of what would be deleted now
     │   ├── UserExists             the user exists, and this is not its key
     │   ├── BudgetExceeded         the profile allows no more records or bytes
-    │   ├── BindingExists          the company already has a binding of that key
+    │   ├── BindingExists          the space already has a binding of that key
     │   └── BindingDisabled        the binding is disabled
     ├── StoreError
     │   ├── StoreBusy              another writer held the store for too long; safe to retry
@@ -198,7 +198,7 @@ class UserExists(Conflict):
 
 
 class BindingExists(Conflict):
-    """The company already has a binding of that key."""
+    """The space already has a binding of that key."""
 
     field = "key"
 

@@ -14,6 +14,8 @@ from rich.cells import cell_len
 
 from holdfast import ControlPlane
 from holdfast.cli.program import app
+from holdfast.domain.profiles import DEFAULT_PROFILE
+from holdfast.sdk import AgentTool, AgentToolRegistry, GovernanceNoteCandidate, MemoryProposal, MemoryRuntime
 
 from .conftest import Holdfast
 
@@ -50,6 +52,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "store jobs": (),
     "store events": (),
     "runtime skill list": (),
+    "runtime tool-registry list": (),
+    "evolution list": (),
     "agent sessions": (),
 }
 
@@ -88,6 +92,12 @@ def crowded(holdfast: Holdfast, quiet_environment: Path) -> Holdfast:
     assert added.code == 0, added.err
     written = holdfast("runtime", "write-procedural", "Tag the commit, then publish the package.", "--title", LONG)
     assert written.code == 0, written.err
+    with MemoryRuntime.open(quiet_environment / "memory.db", subject="owner-default", agent="agent-main") as runtime:
+        tools = tuple(AgentTool(f"{LONG[:100]}-{number}", "schema-1") for number in range(3))
+        runtime.upsert_agent_tool_registry(AgentToolRegistry(LONG[:120], tools))
+        note = GovernanceNoteCandidate(LONG, WORDS)
+        proposal = MemoryProposal(LONG[:100], DEFAULT_PROFILE, (note,), (LONG,), WORDS)
+        assert runtime.propose(proposal).accepted
     assert holdfast("agent", "run", WORDS, "--provider", "scripted").code == 0
     return holdfast
 

@@ -108,7 +108,7 @@ def test_forget_refuses_if_there_is_more_than_it_showed(tmp_path: Path) -> None:
     os.write(terminal.ours, b"y\n")
     process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 5
-    assert b"look at a new preview" in terminal.read_rest()
+    assert b"the token is of no preview of what would be deleted now" in terminal.read_rest()
 
 
 def test_an_interrupt_ends_it_cleanly(tmp_path: Path) -> None:

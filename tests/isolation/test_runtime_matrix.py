@@ -30,10 +30,14 @@ from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.profiles import DEFAULT_PROFILE, profile_of
 from holdfast.errors import AccessDenied, HoldfastError, NotFound
 from holdfast.sdk import (
+    AgentTool,
+    AgentToolRegistry,
     AsyncMemoryRuntime,
+    GovernanceNoteCandidate,
+    MemoryProposal,
     MemorySpaceExportRequest,
     MemoryWriteRequest,
-    RuntimeSkillDeleteRequest,
+    ProposalRejectRequest,
     RuntimeSkillDetailRequest,
     RuntimeSkillEditRequest,
     RuntimeSkillSetEnabledRequest,
@@ -53,6 +57,7 @@ OWNERS = [
     for space in ("north", "south")
     for subject, agent in (("ana", None), ("bob", None), (None, "bot"), (None, "aid"), (None, None), ("ana", "bot"))
 ]
+SKILL = "runtime_skill__reach_"
 CANARIES = {owner: f"canary{number:04}" for number, owner in enumerate(OWNERS)}
 TRIED = sorted(set(OPERATIONS) - {Action.CLOSE})  # closing ends the engine of all
 
@@ -109,6 +114,12 @@ def plant(location: str) -> dict[Asked, Known]:
             runtime.write(
                 MemoryWriteRequest.procedural(RuntimeSkillWrite(steps, name=f"Reach {canary}", title="Reach"))
             )
+            note = GovernanceNoteCandidate("the boat", f"Ask again about {canary}.")
+            runtime.propose(
+                MemoryProposal(f"proposal_{canary}", DEFAULT_PROFILE, (note,), ("a ticket",), "It was late.")
+            )
+            tool = AgentTool("book", "schema-1", display_name=f"Book {canary}")
+            runtime.upsert_agent_tool_registry(AgentToolRegistry(f"tools_{canary}", (tool,)))
     return known
 
 
@@ -163,14 +174,26 @@ def test_an_answer_holds_no_canary_but_those_of_its_owner(runner: asyncio.Runner
     runner.run(matrix())
 
 
-# Operations that name one record, with that name as the only thing that differs.
-NAMED: dict[str, Callable[[Any, str], Any]] = {
-    "get_runtime_skill": lambda runtime, name: runtime.get_runtime_skill(RuntimeSkillDetailRequest(name)),
-    "edit_runtime_skill": lambda runtime, name: runtime.edit_runtime_skill(RuntimeSkillEditRequest(name, title="Mine")),
-    "set_runtime_skill_enabled": lambda runtime, name: runtime.set_runtime_skill_enabled(
-        RuntimeSkillSetEnabledRequest(name, enabled=False)
+# Operations that name one record, with that name as the only thing that differs. A name ends with its owner's canary.
+NAMED: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
+    "get_runtime_skill": (SKILL, lambda runtime, name: runtime.get_runtime_skill(RuntimeSkillDetailRequest(name))),
+    "edit_runtime_skill": (
+        SKILL,
+        lambda runtime, name: runtime.edit_runtime_skill(RuntimeSkillEditRequest(name, title="Mine")),
     ),
-    "delete_runtime_skill": lambda runtime, name: runtime.delete_runtime_skill(RuntimeSkillDeleteRequest(name)),
+    "set_runtime_skill_enabled": (
+        SKILL,
+        lambda runtime, name: runtime.set_runtime_skill_enabled(RuntimeSkillSetEnabledRequest(name, enabled=False)),
+    ),
+    "delete_runtime_skill": (SKILL, lambda runtime, name: runtime.delete_runtime_skill(name)),
+    "get_proposal": ("proposal_", lambda runtime, name: runtime.get_proposal(name)),
+    "approve_proposal": ("proposal_", lambda runtime, name: runtime.approve_proposal(name)),
+    "reject_proposal": (
+        "proposal_",
+        lambda runtime, name: runtime.reject_proposal(ProposalRejectRequest(name, reason="Mine.")),
+    ),
+    "get_agent_tool_registry": ("tools_", lambda runtime, name: runtime.get_agent_tool_registry(name)),
+    "delete_agent_tool_registry": ("tools_", lambda runtime, name: runtime.delete_agent_tool_registry(name)),
 }
 
 
@@ -191,10 +214,14 @@ def test_a_foreign_name_and_an_unknown_name_cannot_be_told_apart(
     runner: asyncio.Runner, world: World, who: str, operation: str
 ) -> None:
     actor = ACTORS[who]
+    kind, call = NAMED[operation]
+
+    def changed_by(answer: Any) -> bool:
+        return bool(getattr(answer, "changed", False))
 
     async def told(asked: Asked, name: str) -> str:
-        answer = await outcome(NAMED[operation](world.runtime(actor, asked), name))
-        refused = isinstance(answer, AccessDenied | NotFound) or not (answer.accepted or answer.changed)
+        answer = await outcome(call(world.runtime(actor, asked), name))
+        refused = isinstance(answer, AccessDenied | NotFound) or not (answer.accepted or changed_by(answer))
         assert refused, (asked, name, answer)
         return f"{type(answer)}{full_repr(answer)}".replace(name, "<name>")
 
@@ -203,8 +230,7 @@ def test_a_foreign_name_and_an_unknown_name_cannot_be_told_apart(
         for asked in OWNERS:
             hidden = [owner for owner in OWNERS if CANARIES[owner] not in readable(asked) or not admitted(actor, asked)]
             for owner in hidden[::3]:
-                foreign = f"runtime_skill__reach_{CANARIES[owner]}"
-                assert await told(asked, foreign) == await told(asked, "runtime_skill__reach_canary9999")
+                assert await told(asked, f"{kind}{CANARIES[owner]}") == await told(asked, f"{kind}canary9999")
         assert await world.everything() == before
 
     runner.run(matrix())

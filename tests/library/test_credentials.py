@@ -124,7 +124,7 @@ def test_an_operator_of_a_company_lets_in_its_agents_and_users_and_makes_no_oper
             lambda: own.rotate_user("chief", kind="operator", role="admin"),
             lambda: own.create_user("chief", kind="operator", presented_key=chief.key),
         ):
-            with pytest.raises(AccessDenied, match="belongs to one company"):
+            with pytest.raises(AccessDenied, match="belongs to one space"):
                 refused()
             assert trail_of(own)[-1].outcome == "refused"
         again = own.rotate_user("chief", kind="operator")

@@ -135,4 +135,6 @@ def _owner(source: str, table: str, columns: Mapping[str, str]) -> tuple[str, st
         return "p.space", f"{of_partition} t.partition_id"
     if "memory_number" in columns:
         return "p.space", f"JOIN {source}.records r ON r.number = t.memory_number {of_partition} r.partition_id"
+    if table == "proposal_records":
+        return "p.space", f"JOIN {source}.proposals q ON q.words = t.words {of_partition} q.partition_id"
     raise AssertionError(f"say whose the rows of {table} are")

@@ -133,6 +133,7 @@ def test_no_report_holds_what_a_model_may_not_see(world: World, seed: int) -> No
             mode_input=ModeInput(foreground=chance.random() < 0.8),
             scope=where,
             include_private=chance.random() < 0.5,
+            min_score=0.0,  # who may see a record is tested, not how well it answers
         )
         report: MemoryProjectionReport = world.run(runtime.project(request))
         normal = request.pressure is Pressure.NORMAL and request.mode_input.foreground
@@ -148,7 +149,7 @@ def test_no_report_holds_what_a_model_may_not_see(world: World, seed: int) -> No
         assert replace(again, lifecycle_report=report.lifecycle_report) == report
 
         openly = {entry.canary for entry in told if entry.seen(identity, thread, private=False)}
-        recalled = world.run(runtime.recall(MemoryRecallRequest(QUERY, 200, scope=where)))
+        recalled = world.run(runtime.recall(MemoryRecallRequest(QUERY, 200, scope=where, min_score=0.0)))
         assert canaries(recalled) <= openly
         assert {hit.text for hit in recalled.procedural_hits} | canaries(recalled.working) >= {
             entry.canary for entry in told if entry.canary in openly and entry.plane is not Plane.PROCEDURAL

@@ -61,11 +61,12 @@ CREATING: dict[str, tuple[str, ...]] = {
     "agent run": ("My dog is called Rex", "--session", "monday"),
     "agent chat": (),
     "agent sessions delete": ("monday", "--yes"),
+    "mcp install": ("claude-code", "--config", "client.json", "--store", "memory.db"),
 }
 # Runs until it is stopped: see the test of the service.
 SERVING = {"serve"}
-# Runs other commands. `tests/cli/test_shell.py` tests its history file.
-RUNNING = {"shell"}
+# Run other commands. `tests/cli/test_shell.py` tests the history file of the shell.
+RUNNING = {"shell", "mcp doctor"}
 # Commands that only read or change what is in a store, a session file or the package itself. If the file is missing
 # they refuse; otherwise its write-ahead log takes its mode.
 IN_EXISTING_FILES = {
@@ -82,7 +83,9 @@ IN_EXISTING_FILES = {
     "provider list", "provider show", "provider check", "platform capability-snapshot", "platform profiles",
     "runtime capabilities", "runtime recall", "runtime project", "runtime inspect", "runtime replay", "runtime close",
     "runtime skill list", "runtime skill show", "runtime skill edit", "runtime skill enable", "runtime skill disable",
-    "runtime skill delete",
+    "runtime skill delete", "runtime tool-registry list", "runtime tool-registry show", "runtime tool-registry delete",
+    "evolution list", "evolution show", "evolution approve", "evolution reject",
+    "mcp uninstall",
 }  # fmt: skip
 
 

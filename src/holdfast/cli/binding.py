@@ -1,4 +1,4 @@
-"""`binding`: binds memory providers to a company and its agents."""
+"""`binding`: binds memory providers to a space and its agents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from holdfast.domain.bindings import Binding, Target, TargetKind
 from holdfast.domain.contract import HookKind
 from holdfast.domain.control import Activity
 
-app = group("Choose the memory provider for a company or one of its agents.")
+app = group("Choose the memory provider for a space or one of its agents.")
 
 Key = Annotated[str, typer.Argument(metavar="KEY", hidden=True)]
 _CHANGES = {
@@ -45,7 +45,7 @@ _CHANGES = {
 
 @command(app, "list")
 def list_(chosen: LocalStoreOptions, company: Company = None, as_json: Json = False) -> None:
-    """List a company's bindings, and whom each serves."""
+    """List a space's bindings, and whom each serves."""
     with open_control_plane(chosen, company) as plane:
         found, targets = plane.bindings(), plane.targets()
     if as_json:
@@ -163,7 +163,7 @@ def default(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Set the binding for everybody in the company who has none of their own; without KEY, show it."""
+    """Set the binding for everybody in the space who has none of their own; without KEY, show it."""
     _assign(chosen, company, None, key, clear=clear, as_json=as_json)
 
 
@@ -173,7 +173,7 @@ def override(
     chosen: LocalStoreOptions,
     key: Annotated[OnlyText, typer.Argument(metavar="KEY", hidden=True)] = None,
     company: Company = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Use the company's default again.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Use the space's default again.")] = False,
     as_json: Json = False,
 ) -> None:
     """Set the binding for one agent; without KEY, show it."""
@@ -238,7 +238,7 @@ def _print_formerly_served(served: Sequence[Target], default: str | None, set_de
     if default is None:
         print(f"No binding serves them now; `{set_default}` sets one.")
     else:
-        print(f"{on_one_line(default)}, the company's default, serves them now.")
+        print(f"{on_one_line(default)}, the space's default, serves them now.")
 
 
 def _target_name(target: Target) -> str:
@@ -262,7 +262,7 @@ def _print_binding(one: Binding) -> None:
 def _assign(
     chosen: StoreOptions, company: str | None, agent: str | None, key: str | None, *, clear: bool, as_json: bool
 ) -> None:
-    """Set or clear the binding of an agent, or of the company if it is None; then show it."""
+    """Set or clear the binding of an agent, or of the space if it is None; then show it."""
     if key is not None and clear:
         raise UsageError("give a KEY, or --clear, not both")
     with open_control_plane(chosen, company) as plane:
@@ -275,7 +275,7 @@ def _assign(
         elif clear and agent is not None:
             plane.clear_override(agent)
         found = _binding_of(plane, agent)
-        whom = on_one_line(f"the company {plane.space}" if agent is None else f"the agent {agent}")
+        whom = on_one_line(f"the space {plane.space}" if agent is None else f"the agent {agent}")
     if as_json:
         print_json({"binding_key": found})
     else:
@@ -283,7 +283,7 @@ def _assign(
 
 
 def _binding_of(plane: holdfast.ControlPlane, agent: str | None) -> str | None:
-    """The key of the binding assigned to an agent, or to the company if it is None."""
+    """The key of the binding assigned to an agent, or to the space if it is None."""
     kind = TargetKind.COMPANY if agent is None else TargetKind.AGENT
     owns = (each.binding_key for each in plane.targets() if each.kind is kind and agent in (None, each.target_id))
     return next(owns, None)

@@ -1,4 +1,4 @@
-"""Shared by the control-plane commands: the company option, its control plane, and options in JSON."""
+"""Shared by the control-plane commands: the space option, its control plane, and options in JSON."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ from holdfast.domain.location import is_server_url
 from holdfast.errors import StoreUnusable
 from holdfast.settings import read_settings
 
-# A company is a space. The routes of the contract say company; people type both.
+# The routes of the contract say company; people type both.
 Company = Annotated[
     OnlyText,
-    typer.Option(
-        "--space", "--company", metavar="NAME", help="The space: the company.  [env: HOLDFAST_SPACE; default: default]"
-    ),
+    typer.Option("--space", "--company", metavar="NAME", help="The space.  [env: HOLDFAST_SPACE; default: default]"),
 ]
 MAX_PAGE = 200
 
@@ -34,7 +32,7 @@ MAX_PAGE = 200
 def open_control_plane(
     chosen: StoreOptions, company: str | None, *, create: bool = False
 ) -> Iterator[holdfast.ControlPlane]:
-    """Open the company's control plane. A server is refused: it has HTTP routes for that."""
+    """Open the space's control plane. A server is refused: it has HTTP routes for that."""
     place = location(chosen)
     if is_server_url(place):
         raise StoreUnusable(

@@ -1,4 +1,4 @@
-"""`credential`: keys for the agents, users and operators of a company. A key is printed once, alone on stdout."""
+"""`credential`: keys for the agents, users and operators of a space. A key is printed once, alone on stdout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.cli.terminal_safety import on_one_line
 from holdfast.domain.access import ActorKind
 from holdfast.domain.users import ROLES, Issued, User
 
-app = group("Manage keys with roles for a company's agents, users and operators.")
+app = group("Manage keys with roles for a space's agents, users and operators.")
 
 Kind = Annotated[str, option("--kind", "KIND", "agent, user or operator.")]
 AnyKind = Annotated[OnlyText, option("--kind", "KIND", "agent, user or operator.  [default: all of them]")]

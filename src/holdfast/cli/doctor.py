@@ -207,7 +207,7 @@ def _unproven_operators(verification: Verification, chosen: StoreOptions) -> Ite
     """Warn of operators that anybody on this machine could have made, when a gateway needed no token."""
     for operator in verification.unproven_operators:
         detail = (
-            f"the key of operator {operator.id} of company {operator.space} was made by a caller without a credential"
+            f"the key of operator {operator.id} of space {operator.space} was made by a caller without a credential"
         )
         remove = suggest_command(chosen, "credential revoke", operator.id, kind="operator", company=operator.space)
         yield Check("operators", CheckHealth.WARN, detail, f"`{remove}` removes it, if you did not make it yourself")

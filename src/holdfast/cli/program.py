@@ -72,8 +72,8 @@ _SECTIONS: Mapping[str, Sequence[tuple[str, str, str]]] = {
         ("mcp", "mcp:app", "Give other programs this memory, over the Model Context Protocol."),
         ("worker", "worker:worker", "Run background jobs until Ctrl-C or SIGTERM."),
         ("user", "user:app", "Create users, rotate their keys, and revoke them."),
-        ("credential", "credential:app", "Manage keys with roles for a company's agents, users and operators."),
-        ("binding", "binding:app", "Choose the memory provider for a company or one of its agents."),
+        ("credential", "credential:app", "Manage keys with roles for a space's agents, users and operators."),
+        ("binding", "binding:app", "Choose the memory provider for a space or one of its agents."),
         ("provider", "provider:app", "List memory providers, and check one before binding it."),
     ),
     "Operate": (

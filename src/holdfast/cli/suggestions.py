@@ -20,7 +20,7 @@ def suggest_command(
     space: str | None = None,
     kind: str | None = None,
 ) -> str:
-    """`holdfast …`, quoted for a shell, with the given store and company or space.
+    """`holdfast …`, quoted for a shell, with the given store and space.
 
     A password in the store's URL is masked, even here; the user must type it again.
     """

@@ -63,7 +63,7 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
             required=True,
             positional=True,
         ),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
         Arg(
             "mode",
             help="`capture_residue` stores evidence to extract from; `capture_record` stores it as it is.",
@@ -84,7 +84,7 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
             many=True,
         ),
         Arg("source", help="Its origin: a kind, such as manual_note, or its fields as a dictionary.", noun="JSON"),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
     "query": (
         Arg(
@@ -103,7 +103,7 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
             choices=("agent_preamble", "answer", "browse"),
         ),
         Arg("metadata_filter", help="Only records whose metadata has these values.", noun="JSON"),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
         Arg(
             "min_score",
             help="Leave out records that score less; 0 shows all. By default, those that do not bear on the query.",
@@ -128,17 +128,17 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
             choices=("agent_preamble", "answer", "browse"),
         ),
         Arg("metadata_filter", help="Only records whose metadata has these values.", noun="JSON"),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
     "list": (
         Arg("cursor", help="The `next_cursor` of the previous page.", noun="CURSOR"),
         Arg("limit", help="At most so many.", noun="N", kind="int", default=50, most=200),
         Arg("metadata_filter", help="Only records whose metadata has these values.", noun="JSON"),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
     "get": (
         Arg("handle", help="The id of the record.", noun="ID", keyword="record_id", required=True, positional=True),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
     "forget": (
         Arg(
@@ -151,7 +151,7 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
             positional=True,
             many=True,
         ),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
     "correct": (
         Arg("handle", help="The id of the record.", noun="ID", keyword="record_id", required=True, positional=True),
@@ -163,16 +163,16 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
             positional=True,
         ),
         Arg("reason", help="Who said so, or what changed.", noun="TEXT"),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
-    "profile": (Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),),
+    "profile": (Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),),
     "provider_jobs": (
         Arg("cursor", help="The `next_cursor` of the previous page.", noun="CURSOR"),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
     "retry_provider_job": (
         Arg("job_id", noun="ID", required=True, positional=True),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
     ),
     "emit": (
         Arg(
@@ -210,7 +210,7 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
             required=True,
             positional=True,
         ),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
         Arg("triggered_at", help="The time of the event; now by default.", noun="TIME"),
     ),
     "hydrate": (
@@ -225,7 +225,7 @@ CONTROL: Mapping[str, tuple[Arg, ...]] = {
         Arg("top_k", help="At most so many snippets.", noun="N", kind="int", default=5, most=10),
         Arg("max_chars", help="The longest preamble.", noun="N", kind="int", default=2000, most=20000),
         Arg("budget_ms", help="The longest wait, in milliseconds.", noun="N", kind="int", default=1500, most=10000),
-        Arg("binding_key", help="Use this binding; without it, the agent's, else the company's.", noun="KEY"),
+        Arg("binding_key", help="Use this binding; without it, the agent's, else the space's.", noun="KEY"),
         Arg(
             "min_score",
             help="Leave out records that score less; 0 shows all. By default, those that do not bear on the query.",

@@ -150,14 +150,14 @@ def memory_command(
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """How a command was called: the store, the company, and all its values by parameter."""
+    """How a command was called: the store, the space, and all its values by parameter."""
 
     chosen: StoreOptions
     company: str | None
     values: Mapping[str, Any]
 
     def suggest(self, command: str, *ids: str) -> str:
-        """Return a command to run next, on the same store and company."""
+        """Return a command to run next, on the same store and space."""
         return suggest_command(self.chosen, command, *ids, company=self.company)
 
 

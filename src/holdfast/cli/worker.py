@@ -240,7 +240,7 @@ def _report_run(
 
 
 def _count_ended(chosen: StoreOptions, ended: Mapping[tuple[str, JobKind], int]) -> Counter[str]:
-    """Count ended jobs by the command that shows them: per company, its deliveries and its other jobs."""
+    """Count ended jobs by the command that shows them: per space, its deliveries and its other jobs."""
     found: Counter[str] = Counter()
     for (space, kind), number in ended.items():
         of_deliveries = kind is JobKind.DELIVER

@@ -1,4 +1,4 @@
-"""The log of administrative changes to a company's memory, for operators."""
+"""The log of administrative changes to a space's memory, for operators."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from holdfast.runtime.gate import Call, Core
 
 
 def read_resolution(reader: Reader, scope: Scope, key: str | None) -> Resolution:
-    """Resolve with keyed reads only: a company may have very many bindings, and a target per agent."""
+    """Resolve with keyed reads only: a space may have very many bindings, and a target per agent."""
     if key is not None:
         return resolve(reader.bindings.find_all((key,)), (), scope.space, key, scope.agent)
     targets = reader.bindings.targets([scope.space] if scope.agent is None else [scope.space, scope.agent])

@@ -207,7 +207,7 @@ class DeleteBinding(_BindingWrite[tuple[datetime, Event], None]):
 
 @dataclass(frozen=True, slots=True)
 class SetTarget(_BindingWrite[Event, Target]):
-    """Bind a whole company (`target_id` is its own id) or one of its agents to a binding."""
+    """Bind a whole space (`target_id` is its own id) or one of its agents to a binding."""
 
     kind: TargetKind
     target_id: Part
@@ -235,7 +235,7 @@ class SetTarget(_BindingWrite[Event, Target]):
 
 @dataclass(frozen=True, slots=True)
 class ClearTarget(CompanyWrite[bool]):
-    """Clear a target; True if there was one. An agent then uses the company's binding; a company has none."""
+    """Clear a target; True if there was one. An agent then uses the space's binding; a space has none."""
 
     action: ClassVar[Action] = Action.MANAGE_BINDINGS
     kind: TargetKind
@@ -294,7 +294,7 @@ class GetBinding(CompanyRead[Binding]):
 
 @dataclass(frozen=True, slots=True)
 class ListTargets(CompanyRead[tuple[Target, ...]]):
-    """List the targets of all bindings: the company, then agents."""
+    """List the targets of all bindings: the space, then agents."""
 
     action: ClassVar[Action] = Action.READ_BINDINGS
 
@@ -350,7 +350,7 @@ def provider_info(provider: Provider) -> ProviderInfo:
 def _require_binding(reader: Reader, key: str) -> Binding:
     for binding in reader.bindings.find_all((key,)):
         return binding
-    raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
+    raise BindingNotFound(f"there is no binding {key!r:.80} in this space; list its bindings")
 
 
 def _capabilities(core: Core, binding: Binding) -> Capabilities | None:
@@ -391,7 +391,7 @@ def validate_config(providers: Providers, provider: Provider, config: Mapping[st
 def _check_target(request: SetTarget | ClearTarget) -> None:
     CompanyRequest.__post_init__(request)
     if request.kind is TargetKind.COMPANY and request.target_id != request.scope.space:
-        raise InvalidScope("target_id", "names another company; give the id of this company")
+        raise InvalidScope("target_id", "names another space; give the id of this one")
 
 
 def _change_events(before: Binding, after: Binding) -> list[tuple[EventKind, dict[str, str | int | None]]]:

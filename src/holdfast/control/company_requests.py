@@ -1,4 +1,4 @@
-"""Base classes of the verbs in one company: on its own rows, such as operations, jobs and costs, and on its memory."""
+"""Base classes of the verbs in one space: on its own rows, such as operations, jobs and costs, and on its memory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from holdfast.runtime.gate import Core, Read, Write
 from holdfast.runtime.idempotency import digest_of
 
 R = TypeVar("R")
-# Actions on what belongs to the company as a whole. Their scope may not be narrower.
+# Actions on what belongs to the space as a whole. Their scope may not be narrower.
 _COMPANY_WIDE = frozenset({Action.READ_BINDINGS, Action.MANAGE_BINDINGS, Action.READ_COSTS, Action.MANAGE_COSTS})
 
 
 @dataclass(frozen=True, slots=True)
 class CompanyRequest:
-    """A request in one company, which checks its scope and all its arguments."""
+    """A request in one space, which checks its scope and all its arguments."""
 
     action: ClassVar[Action]
     scope: Scope
@@ -106,5 +106,5 @@ def log_change(
     key: str,
     details: Mapping[str, str | int | None] | None = None,
 ) -> None:
-    """Record a change in the company's activity, in the commit of the change."""
+    """Record a change in the space's activity, in the commit of the change."""
     transaction.events.append(activity_event(*prepared, kind, key, details))

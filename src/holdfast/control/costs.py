@@ -1,4 +1,4 @@
-"""A company's memory costs: summaries, the ledger of metered calls, flat fees, and token prices.
+"""A space's memory costs: summaries, the ledger of metered calls, flat fees, and token prices.
 
 Calls write the ledger themselves (`runtime/metering.py`); this module reads it. Operators maintain fees and prices, and
 each change is recorded as an event.
@@ -176,7 +176,7 @@ class RemovePrice(CompanyWrite[None]):
     def apply(self, transaction: Transaction, prepared: tuple[Core, Grant]) -> None:
         name = _price_name(self.provider, self.model)
         if not transaction.costs.remove_price(self.provider, self.model):
-            raise NotFound(f"there is no price for {name!r:.120} here; list the company's prices")
+            raise NotFound(f"there is no price for {name!r:.120} here; list the space's prices")
         about = {"provider": self.provider, "model": self.model}
         log_change(transaction, prepared, EventKind.PRICE_REMOVED, name, about)
 

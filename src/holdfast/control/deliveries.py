@@ -112,5 +112,5 @@ def queue_delivery(
 def _require_delivery(reader: Reader, delivery_id: str) -> Delivery:
     found = reader.deliveries.find(DeliveryId(delivery_id))
     if found is None:
-        raise NotFound(f"there is no delivery {delivery_id!r:.80} in this company; list its deliveries")
+        raise NotFound(f"there is no delivery {delivery_id!r:.80} in this space; list its deliveries")
     return found

@@ -1,4 +1,4 @@
-"""A company's background jobs: list, read, retry and cancel them, with their state, error and cause."""
+"""A space's background jobs: list, read, retry and cancel them, with their state, error and cause."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class GetOperation(_LogReading, CompanyRead[Operation]):
     def apply(self, reader: Reader, prepared: Core) -> Operation:
         found = reader.operations.find(self.operation_id)
         if found is None:
-            raise NotFound(f"there is no operation {self.operation_id!r:.80} in this company; list its operations")
+            raise NotFound(f"there is no operation {self.operation_id!r:.80} in this space; list its operations")
         return found
 
 

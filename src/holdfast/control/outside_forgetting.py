@@ -1,7 +1,7 @@
-"""Forgetting while a company is bound to an external provider.
+"""Forgetting while a space is bound to an external provider.
 
 What our own store keeps goes as ever: records from before the binding, resources, and the payloads of hooks. The answer
-names the company's external memories, because the provider API can forget records only by their ids.
+names the space's external memories, because the provider API can forget records only by their ids.
 """
 
 from __future__ import annotations

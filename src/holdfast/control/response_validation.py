@@ -1,7 +1,7 @@
 """Validates the responses of external providers, which are untrusted data.
 
 A response that breaks the provider API, or is larger than requested, is `ProviderMalformed` as a whole. A well-formed
-record of another company or memory is dropped and counted. Errors quote nothing of a response.
+record of another space or memory is dropped and counted. Errors quote nothing of a response.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def _check_source(value: object) -> SourceRef | None:
         return None
     source = _check_type(value, SourceRef, "a source")
     _check_enum(source.kind, SourceKind, "a source's kind")
-    _check_text(source.space, MAX_ID_CHARS, "a source's company")
+    _check_text(source.space, MAX_ID_CHARS, "a source's space")
     for name in ("issue_id", "comment_id", "document_key", "run_id", "activity_id", "external_ref"):
         _check_text(getattr(source, name), MAX_ID_CHARS, "a part of a source", optional=True)
     return source
@@ -286,7 +286,7 @@ def _check_snippets(values: object, bounds: Bounds) -> tuple[Snippet, ...]:
 
 
 def _is_accessible(found: Snippet, bounds: Bounds) -> bool:
-    """True if a record belongs to the calling company, to a memory that the grant reaches, and to the wanted scope."""
+    """True if a record belongs to the calling space, to a memory that the grant reaches, and to the wanted scope."""
     space = bounds.grant.scope.space
     if found.source is not None and found.source.space != space:
         return False
@@ -307,7 +307,7 @@ def _check_job(value: object, bounds: Bounds) -> ExtractionJob:
     job = _check_type(value, ExtractionJob, "a job")
     source = _check_source(job.source)
     if source is not None and source.space != bounds.grant.scope.space:
-        raise _malformed_error("returned a job of another company")
+        raise _malformed_error("returned a job of another space")
     return ExtractionJob(
         provider_job_id=_check_text(job.provider_job_id, MAX_ID_CHARS, "a job's id"),
         status=_check_enum(job.status, ExtractionStatus, "a job's status"),

@@ -90,6 +90,6 @@ class RoutedVerb(CompositeRequest[Any]):
 
 def _capability_error(binding: Binding, problem: str) -> CapabilityUnavailable:
     return CapabilityUnavailable(
-        f"the binding `{binding.key}` is served by `{binding.provider:.80}`: {problem}; bind the company to `local` to"
+        f"the binding `{binding.key}` is served by `{binding.provider:.80}`: {problem}; bind the space to `local` to"
         " use it"
     )

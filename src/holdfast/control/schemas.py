@@ -1,6 +1,6 @@
 """JSON schemas of the control plane, shared by the tools and the HTTP routes.
 
-Scopes are written with the names of their ids (`agent_id`, `session_key`, …); the company is the space. Requests refuse
+Scopes are written with the names of their ids (`agent_id`, `session_key`, …). Requests refuse
 unknown fields and coerce no types; responses hold no secret and no configuration.
 """
 
@@ -83,7 +83,7 @@ class ResponseModel(BaseModel):
 
 
 class ScopedRequest(RequestModel):
-    """A request with a scope in a company's memory, and optionally the binding to use."""
+    """A request with a scope in a space's memory, and optionally the binding to use."""
 
     agent_id: Part | None = Field(default=None, description="The agent whose memory it is.")
     subject_id: Part | None = Field(default=None, description="Whom it is about: a user, a customer, a person.")
@@ -93,7 +93,7 @@ class ScopedRequest(RequestModel):
     session_key: Part | None = Field(default=None, description="The conversation it belongs to.")
     namespace: Part | None = Field(default=None, description="A partition of your own.")
     binding_key: Key | None = Field(
-        default=None, description="Use this binding; without it, the agent's, else the company's."
+        default=None, description="Use this binding; without it, the agent's, else the space's."
     )
 
     def where(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The registry of hook subscribers: code that receives hooks besides a company's own memory, a delivery each.
+"""The registry of hook subscribers: code that receives hooks besides a space's own memory, a delivery each.
 
 A subscriber is installed beside Holdfast: a function in the entry point group `holdfast.hooks`, which gets the registry
-when hooks are first needed, or a call of `subscribe` in a host program. It sees the hooks of every company of the
+when hooks are first needed, or a call of `subscribe` in a host program. It sees the hooks of every space of the
 store. Workers make the deliveries, so subscribers must be installed where workers run.
 
 Like a provider, a subscriber is isolated by the bulkhead (`outside`): it runs in its own threads with a timeout, and a

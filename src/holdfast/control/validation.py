@@ -38,17 +38,17 @@ from holdfast.errors import InvalidInput, InvalidScope, InvalidTimestamp
 
 
 def check_company(scope: Scope) -> None:
-    """Require a scope that names one company and nothing narrower."""
+    """Require a scope that names one space and nothing narrower."""
     check_one_company(scope)
     if narrower := [name for name in scope.given() if name != "space"]:
-        raise InvalidScope(narrower[0], "does not apply, since this call covers a whole company; leave it out")
+        raise InvalidScope(narrower[0], "does not apply, since this call covers a whole space; leave it out")
 
 
 def check_one_company(scope: Scope) -> None:
     if not isinstance(scope, Scope):
         raise InvalidInput("scope", f"expected a Scope, got {type(scope).__name__}")
     if scope.space == EVERYWHERE:
-        raise InvalidScope("space", "name one company")
+        raise InvalidScope("space", "name one space")
 
 
 def check_source(source: object, field: str) -> None:
@@ -64,7 +64,7 @@ def check_source(source: object, field: str) -> None:
 
 def check_source_company(source: SourceRef | None, scope: Scope) -> None:
     if source is not None and source.space != scope.space:
-        raise InvalidScope("source.space", "names another company; a source must belong to the company of its scope")
+        raise InvalidScope("source.space", "names another space; a source must belong to the space of its scope")
 
 
 def check_payload(payload: object, field: str) -> None:

@@ -1,4 +1,4 @@
-"""The control plane's Python API: bindings, memory calls, hooks, jobs, the operation log and costs of a company.
+"""The control plane's Python API: bindings, memory calls, hooks, jobs, the operation log and costs of a space.
 
 with holdfast.ControlPlane.open("memory.db", space="acme") as plane:
     plane.upsert("Releases go out on Tuesdays.", agent="builder")

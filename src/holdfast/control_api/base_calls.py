@@ -1,4 +1,4 @@
-"""The base class of the control plane's call groups: a service, an actor and a company."""
+"""The base class of the control plane's call groups: a service, an actor and a space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILTERS = ("agent", "project", "issue", "run")
 
 
 class ControlCalls(ExplainAttributes):
-    """Calls of one actor in one company. A user's calls default to that user as subject, an agent's to that agent."""
+    """Calls of one actor in one space. A user's calls default to that user as subject, an agent's to that agent."""
 
     def __init__(self, service: Service, *, actor: Actor = LOCAL_OPERATOR, space: str = DEFAULT_SPACE) -> None:
         self._service = service
@@ -26,7 +26,7 @@ class ControlCalls(ExplainAttributes):
 
     @property
     def space(self) -> str:
-        """The company that calls work in."""
+        """The space that calls work in."""
         return self._space
 
     @property
@@ -47,11 +47,11 @@ class ControlCalls(ExplainAttributes):
         return scope_of(*map(parts.get, SCOPE_PARTS))
 
     def _visible_scope(self, where: Mapping[str, Any]) -> Scope:
-        """Return the scope to read: an operator sees the whole company's jobs, other actors only their own."""
+        """Return the scope to read: an operator sees the whole space's jobs, other actors only their own."""
         if self._actor.kind is ActorKind.OPERATOR:
             where = {name: value for name, value in where.items() if name not in _FILTERS}
         return self._scope(where)
 
     def _company(self) -> Scope:
-        """Return the scope of the whole company, whoever is calling."""
+        """Return the scope of the whole space, whoever is calling."""
         return Scope(self._space)

@@ -17,7 +17,7 @@ from holdfast.pending_call import pending_methods
 
 @pending_methods("plane")
 class AsyncControlPlane(VerbMethods, TargetCalls):
-    """The control plane of one company. Every call leaves one operation row, however it ends.
+    """The control plane of one space. Every call leaves one operation row, however it ends.
 
     Keywords set the scope: agent, subject, project, issue, run, conversation, namespace.
     """
@@ -27,9 +27,9 @@ class AsyncControlPlane(VerbMethods, TargetCalls):
     async def open(
         cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]
     ) -> AsyncControlPlane:
-        """Open or create a store, as `holdfast.open_async` does, and return one company's control plane.
+        """Open or create a store, as `holdfast.open_async` does, and return one space's control plane.
 
-        `space` is the company, `actor` the caller.
+        `actor` is the caller.
         """
         service, actor, space = await Opening(location, options).open_service()
         return cls(service, actor=actor, space=space)
@@ -52,7 +52,7 @@ class AsyncControlPlane(VerbMethods, TargetCalls):
 
 
 class ControlPlane(BlockingVerbMethods[AsyncControlPlane]):
-    """The blocking control plane of one company. Methods are those of `AsyncControlPlane`."""
+    """The blocking control plane of one space. Methods are those of `AsyncControlPlane`."""
 
     _opened_by = 'holdfast.ControlPlane.open("memory.db")'
     _opened_async_by = "async with await holdfast.AsyncControlPlane.open(...) as plane"
@@ -60,12 +60,12 @@ class ControlPlane(BlockingVerbMethods[AsyncControlPlane]):
     @classmethod
     @opening_call
     def open(cls, location: str | os.PathLike[str] = "memory.db", **options: Unpack[PlaneOptions]) -> ControlPlane:
-        """Open or create a store, and return one company's control plane."""
+        """Open or create a store, and return one space's control plane."""
         return cls(lambda: AsyncControlPlane.open(location, **options))
 
     @property
     def space(self) -> str:
-        """The company that calls work in."""
+        """The space that calls work in."""
         return self._behind.space
 
     bindings = blocking(AsyncControlPlane.bindings)

@@ -193,7 +193,7 @@ class VerbMethods(ControlCalls):
     async def targets(
         self,
     ) -> Results[Target]:
-        """List the targets of all bindings: the company, then agents."""
+        """List the targets of all bindings: the space, then agents."""
         return Results(await self._perform(ListTargets.action, lambda: ListTargets(scope=self._company())))
 
     async def resolve(
@@ -278,7 +278,7 @@ class VerbMethods(ControlCalls):
 
         payload: The content: a text, or a dictionary with `text`, `mime_type`, `metadata` and `object`.
         source: Its origin: a kind, such as manual_note, or its fields as a dictionary.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         mode: `capture_residue` stores evidence to extract from; `capture_record` stores it as it is.
         metadata: Further data about it, by name.
         idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
@@ -334,7 +334,7 @@ class VerbMethods(ControlCalls):
 
         records: Texts, or dictionaries with `text`, `summary` and `metadata`.
         source: Its origin: a kind, such as manual_note, or its fields as a dictionary.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
@@ -388,7 +388,7 @@ class VerbMethods(ControlCalls):
         top_k: At most so many results.
         intent: The use of the result: agent_preamble, answer or browse.
         metadata_filter: Only records whose metadata has these values.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         min_score: Leave out records that score less; 0 shows all. By default, those that do not bear on the query.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
@@ -443,7 +443,7 @@ class VerbMethods(ControlCalls):
         top_k: At most so many results.
         intent: The use of the result: agent_preamble, answer or browse.
         metadata_filter: Only records whose metadata has these values.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -496,7 +496,7 @@ class VerbMethods(ControlCalls):
         cursor: The `next_cursor` of the previous page.
         limit: At most so many.
         metadata_filter: Only records whose metadata has these values.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -542,7 +542,7 @@ class VerbMethods(ControlCalls):
         """Get one record by its provider's id.
 
         record_id: The id of the record.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -587,7 +587,7 @@ class VerbMethods(ControlCalls):
         """Forget records permanently. Those that do not exist or are out of reach are reported as missing.
 
         record_ids: The ids of the records, or one id.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
@@ -638,7 +638,7 @@ class VerbMethods(ControlCalls):
         record_id: The id of the record.
         text: What is right, in a sentence that can be understood on its own.
         reason: Who said so, or what changed.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         idempotency_key: Makes a retry safe: a second call with the same key returns the first one's result.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
@@ -684,7 +684,7 @@ class VerbMethods(ControlCalls):
     ) -> ProviderResponse[ProfileResult]:
         """Return a short profile of the subject or agent that the scope names, if the provider supports that.
 
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -727,7 +727,7 @@ class VerbMethods(ControlCalls):
         """List the provider's own extraction jobs, if it reports them.
 
         cursor: The `next_cursor` of the previous page.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -770,7 +770,7 @@ class VerbMethods(ControlCalls):
     ) -> ProviderResponse[CaptureResult]:
         """Make the provider retry one of its jobs.
 
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
         return await self._perform(
@@ -824,7 +824,7 @@ class VerbMethods(ControlCalls):
         hook_id: The event's own id: emitted again, it is delivered once.
         payload: The content: a text, or a dictionary with `text`, `mime_type`, `metadata` and `object`.
         source: Its origin: a kind, such as manual_note, or its fields as a dictionary.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         triggered_at: The time of the event; now by default.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """
@@ -884,7 +884,7 @@ class VerbMethods(ControlCalls):
         top_k: At most so many snippets.
         max_chars: The longest preamble.
         budget_ms: The longest wait, in milliseconds.
-        binding_key: Use this binding; without it, the agent's, else the company's.
+        binding_key: Use this binding; without it, the agent's, else the space's.
         min_score: Leave out records that score less; 0 shows all. By default, those that do not bear on the query.
         agent, subject, project, issue, run, conversation, namespace, app, channel, space: The parts of the scope.
         """

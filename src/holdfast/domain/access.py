@@ -83,7 +83,7 @@ class Trait(Flag):
     READ = auto()
     RUNTIME = auto()  # of a `MemoryRuntime`, which also has `recall`
     CONTROL_PLANE = auto()  # of the control plane, which also has some actions of the library, such as `list`
-    COMPANY = auto()  # administration of a company: bindings, the audit trail, deliveries, jobs and costs
+    COMPANY = auto()  # administration of a space: bindings, the audit trail, deliveries, jobs and costs
 
 
 _READ = Trait.READ

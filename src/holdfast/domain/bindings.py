@@ -60,7 +60,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target(Presentable):
-    """The target of a binding: the whole company (`target_id` is the space), or one agent of it."""
+    """The target of a binding: the whole space (`target_id` is the space), or one agent of it."""
 
     kind: TargetKind
     target_id: str
@@ -89,7 +89,7 @@ class Resolution:
         if self.binding is None:
             rules = ", ".join(self.checked)
             raise BindingNotFound(
-                f"no memory is bound here (checked: {rules}); create a binding and make it the company's default"
+                f"no memory is bound here (checked: {rules}); create a binding and make it the space's default"
             )
         if not self.binding.enabled:
             raise BindingDisabled(f"the binding `{self.binding.key}` is disabled; enable it, or name another")
@@ -114,13 +114,13 @@ def checked_key(value: object, field_name: str = "key") -> str:
 
 
 Key = Annotated[str, Rule(checked_key, "KEY", 1, MAX_KEY_CHARS, KEY_PATTERN)]
-BindingKey = Annotated[Key, "Use this binding; without it, the agent's, else the company's."]
+BindingKey = Annotated[Key, "Use this binding; without it, the agent's, else the space's."]
 
 
 def resolve(
     bindings: Iterable[Binding], targets: Iterable[Target], space: str, key: str | None, agent: str | None
 ) -> Resolution:
-    """Choose the binding of that key; else the agent's; else the company's. A disabled one ends the search, too.
+    """Choose the binding of that key; else the agent's; else the space's. A disabled one ends the search, too.
 
     `bindings` and `targets` are those of the space, with `first_binding` and its target if it never had any.
     """
@@ -128,7 +128,7 @@ def resolve(
     if key is not None:
         found = by_key.get(key)
         if found is None:
-            raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
+            raise BindingNotFound(f"there is no binding {key!r:.80} in this space; list its bindings")
         return Resolution(found, ResolutionRule.BINDING_KEY, (ResolutionRule.BINDING_KEY,))
     bound = {(target.kind, target.target_id): target.binding_key for target in targets}
     checked: list[ResolutionRule] = []

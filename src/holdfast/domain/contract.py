@@ -1,8 +1,8 @@
 """Requests and results between the control plane and a memory provider.
 
 A provider keeps memory somewhere: in our own store, in files, in an external system. A few methods are required; its
-`Capabilities` name the optional ones. A `Scope` says where something belongs, as everywhere: the space is the company,
-`conversation` the key of the session. Results of a provider are untrusted data until validated.
+`Capabilities` name the optional ones. A `Scope` says where something belongs, as everywhere; its
+`conversation` is the key of the session. Results of a provider are untrusted data until validated.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class SourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceRef(Presentable):
-    """The origin of a memory. `space` is the company, and equals the space of its scope."""
+    """The origin of a memory. `space` equals the space of its scope."""
 
     kind: SourceKind
     space: Part
@@ -302,7 +302,7 @@ class ListRequest:
 
 @dataclass(frozen=True, slots=True)
 class Snippet(Presentable):
-    """A record of a provider. `scope` is its scope, if the provider says; records of another company are dropped.
+    """A record of a provider. `scope` is its scope, if the provider says; records of another space are dropped.
 
     A message has a `role`, and may have a `sender` and the time when it was said. A memory has none of these.
     """

@@ -207,7 +207,7 @@ def to_snippet(record: Record | Hit, score: float | None = None) -> Snippet:
     noted = decode_metadata(record.metadata)
     source = noted.source
     if source is not None and source.space != record.scope.space:
-        source = None  # a source in another company is forged
+        source = None  # a source in another space is forged
     return Snippet(
         handle=RecordHandle(LOCAL, record.id),
         text=record.text,

@@ -69,7 +69,7 @@ class ProviderCheck:
 
 @dataclass(frozen=True, slots=True)
 class BindingList:
-    """All bindings of a company, and their targets."""
+    """All bindings of a space, and their targets."""
 
     items: tuple[Binding, ...]
     targets: tuple[Target, ...]

@@ -47,7 +47,7 @@ class EventKind(StrEnum):
 # Changes of records, and of a runtime's state.
 _OF_RECORDS = {EventKind.WRITE, EventKind.MERGE, EventKind.DELETE, EventKind.MAINTENANCE, EventKind.PROJECTION}
 _OF_RUNTIMES = {EventKind.LIFECYCLE, EventKind.OPERATOR}
-# Administrative changes of a company's memory. Pruning never removes them.
+# Administrative changes of a space's memory. Pruning never removes them.
 ADMINISTRATIVE = frozenset(EventKind) - _OF_RECORDS - _OF_RUNTIMES
 
 

@@ -114,7 +114,7 @@ class ForgetReceipt(Presentable):
     """Proof of a forget. `remaining` was counted by looking up the ids again; it is always 0.
 
     `scrubbed` if the bytes are gone from the file and its log. Otherwise a job removes them after a reader finishes.
-    `remaining_outside` names the external memories of the company: what was sent there may remain. `backups` are those
+    `remaining_outside` names the external memories of the space: what was sent there may remain. `backups` are those
     that still hold it, as far as the store knows and this machine can see.
     """
 

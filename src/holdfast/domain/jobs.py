@@ -101,7 +101,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlJob(Job):
-    """An attempt as a company sees it.
+    """An attempt as a space sees it.
 
     `state` is `stuck` if the status is running and the lease expired. `retry_available` if an operator can retry it:
     it failed or was cancelled, no attempt follows it, and its delivery, if any, is dead.

@@ -60,7 +60,7 @@ class ProposalReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ProceduralMemoryCandidate:
+class ProceduralMemoryCandidate(Presentable):
     """A procedure to write as a runtime skill, or as a revision of the one it names."""
 
     write: RuntimeSkillWrite
@@ -68,7 +68,7 @@ class ProceduralMemoryCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class GovernanceNoteCandidate:
+class GovernanceNoteCandidate(Presentable):
     """Advice to the operator about a skill or another target. No operation carries it out."""
 
     target: str
@@ -80,7 +80,7 @@ Candidate = ProceduralMemoryCandidate | GovernanceNoteCandidate
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryProposal:
+class MemoryProposal(Presentable):
     """A suggested change. `evidence_refs` are ids of messages, memories and resources, names of skills, or words."""
 
     proposal_id: str

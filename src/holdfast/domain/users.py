@@ -102,13 +102,13 @@ def checked_subjects(kind: ActorKind, subjects: object) -> frozenset[str] | None
 def require_manager(actor: Actor, kind: ActorKind, user_id: str, *, new: bool) -> None:
     """Raise `AccessDenied` if `actor` may not manage this user.
 
-    Only an operator without a space makes operators. An operator of a company may change or revoke its own key only.
+    Only an operator without a space makes operators. An operator of a space may change or revoke its own key only.
     """
     if kind is not ActorKind.OPERATOR or actor.space is None:
         return
     itself = actor.kind is ActorKind.OPERATOR and actor.id == user_id and not new
     if not itself:
         raise AccessDenied(
-            f"{actor.kind} {actor.id!r} belongs to one company and may not create or change its operators;"
+            f"{actor.kind} {actor.id!r} belongs to one space and may not create or change its operators;"
             " use the operator's token, or the command line beside the store"
         )

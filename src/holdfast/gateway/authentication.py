@@ -60,11 +60,11 @@ class AccessRule(StrEnum):
 
     PUBLIC = "public"
     USER = "user"  # a user's key, for that user's own memory
-    OPERATOR = "operator"  # the operator's token, or an operator's key, for its company
+    OPERATOR = "operator"  # the operator's token, or an operator's key, for its space
     KNOWN = "known"  # the operator's token, or any key
-    COMPANY = "company"  # the same, in the company in the path; the role decides what the caller may do
+    COMPANY = "company"  # the same, in the space in the path; the role decides what the caller may do
     SIGN_UP = "sign_up"  # as `operator`; anybody if `open_sign_up` is on
-    METRICS = "metrics"  # the operator's token alone: metrics name all companies
+    METRICS = "metrics"  # the operator's token alone: metrics name all spaces
 
 
 def allow(rule: AccessRule) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Authenticator:
         return self._caller(actor)
 
     async def operator(self, request: Request) -> Caller:
-        """Authenticate the operator's token, or the key of an operator of one company."""
+        """Authenticate the operator's token, or the key of an operator of one space."""
         key = _bearer(request)
         if key is not None and self.is_operator(request):
             return self._by_token(request, key)
@@ -146,7 +146,7 @@ class Authenticator:
         return self._by_token(request, key) if self.is_operator(request) else await self._by_key(request, key)
 
     async def company(self, request: Request, company: str) -> Caller:
-        """Authenticate a caller of a company's routes. The gate, which writes an audit row, checks that the company is
+        """Authenticate a caller of a space's routes. The gate, which writes an audit row, checks that the space is
         the caller's own."""
         caller = await self.any_key(request)
         return self._caller(caller.actor, company)

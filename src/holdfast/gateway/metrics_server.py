@@ -1,7 +1,7 @@
 """The HTTP endpoint for a worker's Prometheus metrics, on its own port.
 
 Metrics and access are the same as for `holdfast serve`: only the holder of the operator token may read them, because
-they contain company names.
+they contain space names.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ EVEROS_ERROR: dict[str, Any] = {
 }
 _KEYS = {
     "userKey": {"type": "http", "scheme": "bearer", "description": "A user's key, uk_…"},
-    "agentKey": {"type": "http", "scheme": "bearer", "description": "The key of an agent of one company, ak_…"},
-    "operatorKey": {"type": "http", "scheme": "bearer", "description": "The key of an operator of one company, ok_…"},
+    "agentKey": {"type": "http", "scheme": "bearer", "description": "The key of an agent of one space, ak_…"},
+    "operatorKey": {"type": "http", "scheme": "bearer", "description": "The key of an operator of one space, ok_…"},
     "operatorToken": {"type": "http", "scheme": "bearer", "description": "The operator's token."},
 }
 _SECURITY: dict[AccessRule, list[dict[str, list[str]]]] = {

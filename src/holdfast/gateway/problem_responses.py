@@ -120,7 +120,7 @@ async def _holdfast_error(request: Request, error: Exception) -> Response:
 
 
 def _log_context(request: Request, error: errors.HoldfastError) -> str:
-    """The company and operation for the log, so that the operator can find more."""
+    """The space and operation for the log, so that the operator can find more."""
     context = {"company": request.path_params.get("company_id"), "operation": error.operation_id}
     shown = ", ".join(f"{name} {value!s:.80}" for name, value in context.items() if value is not None)
     return f" ({shown})" if shown else ""

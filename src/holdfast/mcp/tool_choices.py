@@ -17,7 +17,7 @@ Meta = Mapping[str, Any] | None
 
 
 class ToolChoice(StrEnum):
-    """A set of tools: the few for assistants, those of a company's agents, or those of a runtime's host."""
+    """A set of tools: the few for assistants, those of a space's agents, or those of a runtime's host."""
 
     SIMPLE = "simple"
     COMPANY = "company"

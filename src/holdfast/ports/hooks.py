@@ -1,4 +1,4 @@
-"""Subscribers to hooks, besides the memory of a company."""
+"""Subscribers to hooks, besides the memory of a space."""
 
 from __future__ import annotations
 

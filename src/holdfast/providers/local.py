@@ -186,7 +186,7 @@ class LocalAdapter:
         request: CaptureRequest | RecordWriteRequest, records: tuple[PutRecord, ...], cause: Cause
     ) -> PutRecords:
         source = request.source
-        # A source inside the company is the writer's own statement; only external documents get a provenance.
+        # A source inside the space is the writer's own statement; only external documents get a provenance.
         origin = provenance(source) if source is not None and source.kind in _FROM_OUTSIDE else None
         return PutRecords(request.scope, records, origin, cause=cause)
 

@@ -1,4 +1,4 @@
-"""Activity events: who changed which setting of a company's memory. Each is written in the commit of its change."""
+"""Activity events: who changed which setting of a space's memory. Each is written in the commit of its change."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ async def perform(core: Core, actor: Actor, action: Action, make: Callable[[], R
         try:
             verb = make()
             if same_space(actor, verb.scope):
-                # Otherwise the row stays in the actor's own space: no company can write into another's audit trail.
+                # Otherwise the row stays in the actor's own space: no space can write into another's audit trail.
                 entry.scope = verb.scope
                 entry.attribution = verb.attribution() if verb.is_attributed else None
             if verb.idempotency_key is not None:

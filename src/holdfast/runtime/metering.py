@@ -31,7 +31,7 @@ def record_costs(
     """Write one cost event for each billed entry. Their ids go into the operation's row.
 
     `usage` is validated (`checked_usage`), `scope` is the call's own, `at` is the time it ended.
-    `known_prices` were read beforehand: for a transaction that belongs to no single company.
+    `known_prices` were read beforehand: for a transaction that belongs to no single space.
     """
     metered = [entry for entry in usage if is_billed(entry)]
     # Most calls cost nothing: read prices only if they are needed.

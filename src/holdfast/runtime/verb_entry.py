@@ -11,7 +11,7 @@ from holdfast.domain.arguments import Argument, arguments_of
 
 
 class Reach(Enum):
-    """The place of a verb: the whole company, the scope that the caller names, all that the caller may see, one space,
+    """The place of a verb: the whole space, the scope that the caller names, all that the caller may see, one space,
     or the whole store."""
 
     COMPANY = "company"

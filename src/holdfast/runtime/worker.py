@@ -352,7 +352,7 @@ class Worker:
         total = max(counts["messages"] + counts["memories"], waiting)
         done, after = total - waiting, 0
         while batch := await self._next_batch(after):
-            # This spans all companies, so its usage is charged to none.
+            # This spans all spaces, so its usage is charged to none.
             made = (await indexing.index_records(core, batch)).result
             done, after = done + len(batch), batch[-1].number
             effect = partial(indexing.store_index, made, fingerprint, version)

@@ -12,7 +12,7 @@ the adapter under test. Called again, it opens another one on the same memory.
             return opened
 
 If a provider's writes are visible only after a delay, set `visible_within_seconds`; the tests wait at most that long.
-Each test works in a company of its own, so that the memory need not be empty. The tests use only the provider API, and
+Each test works in a space of its own, so that the memory need not be empty. The tests use only the provider API, and
 none may be skipped: a provider declares what it can do in its capabilities.
 """
 

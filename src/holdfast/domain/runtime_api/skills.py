@@ -40,7 +40,7 @@ DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeSkillWrite:
+class RuntimeSkillWrite(Presentable):
     """A procedure to keep. `content` is what to do, step by step; `summary` is what recall shows.
 
     A `name` that a skill of this memory has means that skill: it gets a revision. Without one, the title makes a name.

@@ -1,4 +1,4 @@
-"""Routes of bindings that are not plain calls: the list, the company's default, and the bindings of agents."""
+"""Routes of bindings that are not plain calls: the list, the space's default, and the bindings of agents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _add_list_route(routes: APIRouter, auth: Authenticator) -> None:
         **route_options(response_model(BindingList)),
     )
     async def list_bindings(request: Request, company_id: CompanyId) -> Response:
-        """List all bindings of the company by key."""
+        """List all bindings of the space by key."""
         plane = await plane_of(auth, request, company_id)
         return JSONResponse({"bindings": to_json(await plane.bindings())})
 
@@ -51,7 +51,7 @@ def _add_default_routes(routes: APIRouter, auth: Authenticator) -> None:
         for each in await plane.targets():
             if each.kind is TargetKind.COMPANY:
                 return JSONResponse(to_json(each))
-        raise NotFound("this company has no default binding; set one with PUT, or name a binding in each call")
+        raise NotFound("this space has no default binding; set one with PUT, or name a binding in each call")
 
     @routes.put("/default-binding", **route_options(_TARGET, 404))
     async def set_default_binding(
@@ -81,7 +81,7 @@ def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
         for each in await plane.targets():
             if each.kind is TargetKind.AGENT and each.target_id == agent_id:
                 return JSONResponse(to_json(each))
-        raise NotFound("this agent has no binding of its own; the company's default binding serves it")
+        raise NotFound("this agent has no binding of its own; the space's default binding serves it")
 
     @routes.put(
         "/agents/{agent_id}/binding",
@@ -104,6 +104,6 @@ def _add_override_routes(routes: APIRouter, auth: Authenticator) -> None:
     async def clear_agent_binding(
         request: Request, company_id: CompanyId, agent_id: AgentId, idempotency_key: IdempotencyKey = None
     ) -> None:
-        """Remove the agent's binding. The company's default serves it again."""
+        """Remove the agent's binding. The space's default serves it again."""
         plane = await plane_of(auth, request, company_id)
         await plane.clear_override(agent_id, idempotency_key=idempotency_key)

@@ -1,4 +1,4 @@
-"""Parameters and FastAPI dependencies shared by the routes of a company's memory."""
+"""Parameters and FastAPI dependencies shared by the routes of a space's memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.gateway.strict_route import StrictRoute
 
 PREFIX = "/companies/{company_id}/memory"
 
-CompanyId = Annotated[Part, Path(description="The company, which is the space of its memory.")]
+CompanyId = Annotated[Part, Path(description="The space. This contract calls it a company.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Cursor = Annotated[
     str | None,
@@ -50,7 +50,7 @@ Where = Annotated[dict[str, Any], Depends(_where)]
 
 
 async def plane_of(auth: Authenticator, request: Request, company_id: str) -> AsyncControlPlane:
-    """The company's control plane, acting as the caller. The gate authorizes each call."""
+    """The space's control plane, acting as the caller. The gate authorizes each call."""
     caller = await auth.company(request, company_id)
     return AsyncControlPlane(caller.service, actor=caller.actor, space=company_id)
 

@@ -19,7 +19,7 @@ async def _find_memory(auth: Authenticator, request: Request, values: dict[str, 
     return (await auth.company(request, values.pop("company_id"))).memory, {}
 
 
-# Callers that manage the keys of a company's users, agents and operators. A key is returned once, when it is issued.
+# Callers that manage the keys of a space's users, agents and operators. A key is returned once, when it is issued.
 _MANAGERS = Callers(AccessRule.COMPANY, _find_memory, {"company_id": (CompanyId, ...)})
 _KIND = Literal["user", "agent", "operator"]
 _ID = {"user_id": "id"}

@@ -1,7 +1,7 @@
 """Routes that are plain calls: derived from the tables of verbs and the names that HTTP gives them.
 
 A route's path, query and body parameters are the arguments of its verb, with their types, limits and help. A verb in a
-scope of a company also takes the parts of the scope. Results are written by `control/json_views.py`, or by the route's
+scope of a space also takes the parts of the scope. Results are written by `control/json_views.py`, or by the route's
 own model.
 """
 

@@ -2,7 +2,7 @@
 
 Metrics of HTTP requests and memory operations have their own registry. HTTP labels are route templates, methods,
 statuses and reasons, never a path, an id or a user: so their number is bounded and they reveal nothing about users.
-Labels of memory operations are names of companies, bindings, providers and currencies, which operators chose. Beyond a
+Labels of memory operations are names of spaces, bindings, providers and currencies, which operators chose. Beyond a
 maximum number of label sets, new ones are counted under `other`, so that new names cannot flood a monitoring system.
 
 The log has one line of JSON per request with time, route, status, duration and bytes. Never a body, query, raw path,

@@ -24,7 +24,7 @@ _GROUPS = {
     "users": "Users",
     "service": "Service",
     "runtime": "Runtimes of hosts",
-    "records": "A company's memory",
+    "records": "A space's memory",
     "bindings": "Providers and bindings",
     "hooks": "Hooks",
     "operations": "Operations",
@@ -40,7 +40,7 @@ _INTRODUCTIONS = {
     " fields are optional.",
     _GROUPS["runtime"]: "The operations of a host's runtime, in an envelope: accepted, rejected, queued or duplicated."
     " Operations that change memory need the header `x-idempotency-key`.",
-    _GROUPS["records"]: "The control plane: an operator, its agents and their users share the memory of a company.",
+    _GROUPS["records"]: "The control plane: an operator, its agents and their users share the memory of a space.",
     _GROUPS["EverOS"]: "For clients of EverOS, with its names, limits and envelopes.",
     _GROUPS["verbs"]: "Every verb of the library and of the control plane, in the library's own words. The remote"
     " library uses these routes.",
@@ -48,9 +48,9 @@ _INTRODUCTIONS = {
 _KEYS = {
     AccessRule.PUBLIC: "Public: needs no key.",
     AccessRule.USER: "Needs a user's key, and reaches only that user's memory.",
-    AccessRule.OPERATOR: "Needs the operator's token, or an operator's key for its company.",
+    AccessRule.OPERATOR: "Needs the operator's token, or an operator's key for its space.",
     AccessRule.KNOWN: "Needs the operator's token, or any key.",
-    AccessRule.COMPANY: "Needs the operator's token or a key of the company; its role decides what it may do.",
+    AccessRule.COMPANY: "Needs the operator's token or a key of the space; its role decides what it may do.",
     AccessRule.SIGN_UP: "Needs the operator's token, unless the operator lets anybody sign up.",
     AccessRule.METRICS: "Needs the operator's token.",
 }

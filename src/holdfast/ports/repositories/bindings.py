@@ -1,4 +1,4 @@
-"""Port of bindings: the memories that serve a space, and the companies and agents that each serves.
+"""Port of bindings: the memories that serve a space, and the spaces and agents that each serves.
 
 Any grant in the space reads them; only a grant over the whole space changes them.
 """
@@ -17,8 +17,8 @@ class BindingReader(Protocol):
         """Return all, or those of these keys, ordered by key. A space that never had any has `first_binding`."""
 
     def targets(self, of: Collection[str] | None = None) -> Sequence[Target]:
-        """Return all, or those of these companies and agents; the company's first. In a space that never had any
-        binding, the company is bound to `first_binding`."""
+        """Return all, or those of these spaces and agents; the space's first. In a space that never had any
+        binding, the space is bound to `first_binding`."""
 
 
 class BindingWriter(BindingReader, Protocol):

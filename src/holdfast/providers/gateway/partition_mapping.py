@@ -1,6 +1,6 @@
 """Maps our memories to apps, sessions and record ids of another service, and back.
 
-A binding's key is a single user there, whoever calls here. So each of our memories (of a company's subject or agent, or
+A binding's key is a single user there, whoever calls here. So each of our memories (of a space's subject or agent, or
 its shared one, per namespace) gets its own app there, named by a digest so that no two can collide. A session's name
 carries the same digest, and of the other scope parts as much as filtering needs. A handle carries its place's digest,
 so that a handle of another memory is refused without a request.

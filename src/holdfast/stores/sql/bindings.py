@@ -88,7 +88,7 @@ class SqlBindingWriter(SqlBindingReader):
             raise AccessDenied("the grant does not reach the bindings of this space")
         self._store_default(binding.created_at)
         if self._db.execute(_ADD, column_values(binding, _COLUMNS)).rowcount != 1:
-            raise BindingExists(f"the company already has a binding {binding.key!r}; change it, or choose another key")
+            raise BindingExists(f"the space already has a binding {binding.key!r}; change it, or choose another key")
 
     def replace(self, binding: Binding) -> None:
         if binding.space != self._scope.whole_space():
@@ -110,16 +110,16 @@ class SqlBindingWriter(SqlBindingReader):
             (to_micros(at), space, key),
         )
         if removed.rowcount != 1:
-            raise BindingNotFound(f"there is no binding {key!r:.80} in this company; list its bindings")
+            raise BindingNotFound(f"there is no binding {key!r:.80} in this space; list its bindings")
         self._db.execute("DELETE FROM binding_targets WHERE space = ? AND binding_key = ?", (space, key))
 
     def set_target(self, target: Target) -> None:
         space = self._store_default(None)
         if target.kind is TargetKind.COMPANY and target.target_id != space:
-            raise AccessDenied("the grant does not reach this company")
+            raise AccessDenied("the grant does not reach this space")
         there = self._db.execute(f"{_SELECT} AND x.space = ? AND x.key = ?", (space, target.binding_key))
         if there.fetchone() is None:
-            raise BindingNotFound(f"there is no binding {target.binding_key!r:.80} in this company; list its bindings")
+            raise BindingNotFound(f"there is no binding {target.binding_key!r:.80} in this space; list its bindings")
         self._db.execute(_SET_TARGET, (space, target.kind, target.target_id, target.binding_key))
 
     def clear_target(self, kind: TargetKind, target_id: str) -> bool:

@@ -95,7 +95,7 @@ class SqlCostWriter(SqlCostReader):
 
     def add(self, event: CostEvent) -> None:
         scope, usage = event.scope, event.usage
-        # Costs belong to the company, whichever partition the call was for.
+        # Costs belong to the space, whichever partition the call was for.
         if not (self._scope.grant.everywhere or scope.space == self._scope.grant.scope.space):
             raise AccessDenied("the grant does not reach the costs of this space")
         values = (

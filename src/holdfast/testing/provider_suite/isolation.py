@@ -1,4 +1,4 @@
-"""Isolation: no caller sees, changes or forgets records of another company, agent, subject or namespace."""
+"""Isolation: no caller sees, changes or forgets records of another space, agent, subject or namespace."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class IsolationContract:
 
 def _scope_pair(trial: Trial, wall: str, here: str, there: str) -> tuple[Scope, Scope]:
     if wall == "space":
-        # Make the companies unique to this test.
+        # Make the spaces unique to this test.
         mark = trial.space[-12:]
         here, there = f"{here[:240]}-{mark}", f"{there[:240]}-{mark}"
         if here == there:

@@ -67,7 +67,7 @@ def _signature(test: Callable[..., Any]) -> inspect.Signature:
 
 
 class Trial:
-    """One adapter, in a company that only this test uses."""
+    """One adapter, in a space that only this test uses."""
 
     def __init__(self, adapter: Adapter, open_another: AdapterFactory, patience_seconds: float) -> None:
         self.adapter = adapter
@@ -76,7 +76,7 @@ class Trial:
         self._patience_seconds = patience_seconds
 
     def scope(self, **parts: str | None) -> Scope:
-        """A scope of this company's agent `ana`, changed by `parts`."""
+        """A scope of this space's agent `ana`, changed by `parts`."""
         fields: dict[str, Any] = {"space": self.space, "agent": "ana", **parts}
         return Scope(**fields)
 

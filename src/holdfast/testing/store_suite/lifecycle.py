@@ -23,6 +23,7 @@ from holdfast.domain.memory import OPEN_PLANES, MemoryRecord, Plane, Status
 from holdfast.domain.operations import OperationFilter
 from holdfast.domain.scope import Scope
 from holdfast.domain.stored_proposals import ProposalStatus
+from holdfast.domain.tool_experience import ExperienceKey
 from holdfast.domain.transcript import Message, Role
 from holdfast.domain.transcript_turns import (
     Authority,
@@ -210,6 +211,13 @@ METHODS: dict[str, tuple[_ASK, frozenset[TranscriptState]]] = {
     "proposals.page": (lambda r, w: r.proposals.page(Scope(), None, 10), NEVER),
     "proposals.count": (lambda r, w: r.proposals.count(Scope(), ProposalStatus.PENDING), NEVER),
     "proposals.is_cited": (lambda r, w: r.proposals.is_cited(Scope(), w.memory, ProposalStatus.PENDING), NEVER),
+    "tools.registries": (lambda r, w: r.tools.registries(Scope()), NEVER),
+    "tools.snapshots": (lambda r, w: r.tools.snapshots(Scope()), NEVER),
+    "tools.registry": (lambda r, w: r.tools.registry(Scope(), CANARY), NEVER),
+    "tools.experience": (lambda r, w: r.tools.experience(Scope(), ExperienceKey(CANARY, "t", "s", "k")), NEVER),
+    "tools.leading": (lambda r, w: list(r.tools.leading(Scope())), NEVER),
+    "tools.experience_count": (lambda r, w: r.tools.experience_count(Scope()), NEVER),
+    "tools.count_versions": (lambda r, w: r.tools.count_versions(Scope()), NEVER),
     "resources.find": (lambda r, w: r.resources.find(CANARY), NEVER),
     "resources.find_file": (lambda r, w: r.resources.find_file(ANA, "00", None), NEVER),
     "resources.chunks": (lambda r, w: None, NEVER),  # only memories have chunks
