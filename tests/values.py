@@ -70,7 +70,9 @@ def anything(kind: Any) -> st.SearchStrategy[Any]:
         return SCALARS
     if origin in (Union, UnionType):
         return st.one_of([anything(part) for part in parts])
-    if origin is Sequence or (origin is tuple and parts[-1:] == (...,)):
+    if origin is Sequence:
+        return st.lists(anything(parts[0]), max_size=3)
+    if origin is tuple and parts[-1:] == (...,):
         return st.lists(anything(parts[0]), max_size=3).map(tuple)
     if origin is tuple:
         return st.tuples(*(anything(part) for part in parts))

@@ -61,7 +61,7 @@ def test_deleting_what_serves_says_whom_and_what_serves_them_now(acme: Holdfast)
     acme("binding", "override", "builder", "second")
     overridden = acme("binding", "delete", "second", "--yes")
     assert overridden.out == (
-        "Deleted second.\nIt served the agent builder. default, the company's default, serves them now.\n"
+        "Deleted second.\nIt served the agent builder. default, the space's default, serves them now.\n"
     )
     acme("binding", "create", "second", "local")
     acme("binding", "override", "builder", "default")
@@ -82,7 +82,7 @@ def test_whom_a_binding_serves_is_set_shown_and_cleared(acme: Holdfast) -> None:
     assert "agent builder" in acme("binding", "list").out
     cleared = acme("binding", "override", "builder", "--clear")
     assert cleared.out == "No binding of its own serves the agent builder.\n"
-    assert acme("binding", "default", "second").out == "second serves the company acme.\n"
+    assert acme("binding", "default", "second").out == "second serves the space acme.\n"
     assert acme("binding", "default", "--json").json == {"binding_key": "second"}
     acme("binding", "default", "--clear")
     assert "`holdfast binding default KEY --space acme` sets one" in acme("binding", "resolve").out
