@@ -23,7 +23,7 @@ demo: $(VENV)/.installed
 	@echo 'Here, the command is $(BIN)/holdfast; after ". $(BIN)/activate", it is holdfast.'
 
 test: $(VENV)/.tests
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 2 -m "not alone and not postgres"
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not alone and not postgres"
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -m alone
 
 # The suites that run on both stores, on PostgreSQL. `make test` runs the store contract there.
