@@ -16,6 +16,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from holdfast.domain.access import Actor, ActorKind
+from holdfast.domain.memory import ASSISTANT_SOURCE, Trust
 from holdfast.domain.reference_message import LABEL
 from holdfast.domain.tokens import token_counter
 from holdfast.mcp.server import INSTRUCTIONS
@@ -241,3 +242,18 @@ def test_results_match_their_schemas_and_mark_texts_as_data(opened: Opened, spea
             assert json.dumps(written.structured_content)
 
     asyncio.run(call())
+
+
+def test_what_one_assistant_stored_may_fill_a_recall_and_is_believed_little(opened: Opened, speak: Speak) -> None:
+    facts = ["lives in Lisbon", "has a dog", "works at a bank", "drinks tea", "plays the violin", "drives a Volvo"]
+
+    async def recalled() -> dict[str, Any]:
+        async with opened() as caller, speak(server_of(caller)) as client:
+            for fact in facts:
+                stored = await client.call_tool("remember", {"text": f"Ana {fact}."})
+            answer = await client.call_tool("recall", {"query": "What is known about Ana?"})
+            memory = await caller.memory.get(stored.structured_content["record_id"])
+            assert (memory.trust, memory.source) == (Trust.LOW, ASSISTANT_SOURCE)
+            return dict(answer.structured_content)
+
+    assert len(asyncio.run(recalled())["record_ids"]) == len(facts)

@@ -29,6 +29,8 @@ class Plane(StrEnum):
 # Read only by requests that name them.
 GUARDED_PLANES = frozenset({Plane.PRIVATE, Plane.SOUL_CANDIDATE})
 OPEN_PLANES = frozenset(Plane) - GUARDED_PLANES
+# The source of what the caller's own assistant stored by a tool. Like all text with a source, it has low trust.
+ASSISTANT_SOURCE = "mcp"
 
 
 class Trust(StrEnum):

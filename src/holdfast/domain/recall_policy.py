@@ -20,7 +20,7 @@ from typing import Annotated, Generic, NamedTuple, TypeVar
 from holdfast.domain.arguments import number
 from holdfast.domain.authorship import speaks_for_subject
 from holdfast.domain.checks import checked_real
-from holdfast.domain.memory import Trust
+from holdfast.domain.memory import ASSISTANT_SOURCE, Plane, Trust
 from holdfast.domain.repetition import Reading, Statement, is_small_talk, only_asks, read_statement
 from holdfast.domain.results import Hit, HitKind
 
@@ -425,13 +425,18 @@ def _item(hit: Hit, floor: float | None, earlier_evidence: Mapping[str, Iterable
         is_relevant=hit.relevant if floor is None else hit.score >= floor,
         is_memory=is_memory,
         is_assistants=hit.role not in (None, "user"),
-        source=hit.source,
+        source=None if _is_by_assistant(hit) else hit.source,
         speaker=hit.scope.subject if is_memory else _speaker_of(hit),
         evidence=frozenset((*(link.message_id for link in hit.evidence), *earlier)) if is_memory else _NONE,
         revised=is_memory and is_reworded,
         rank=belief_rank(hit.role, hit.trust, sender=hit.sender, source=hit.source, subject=hit.scope.subject),
         at=hit.said_at or hit.recorded_at,
     )
+
+
+def _is_by_assistant(hit: Hit) -> bool:
+    """True for what the caller's own assistant stored. It may be all there is, so it has no share to keep to."""
+    return hit.source == ASSISTANT_SOURCE and is_learned(hit) and hit.plane is not Plane.RESOURCE
 
 
 def _speaker_of(hit: Hit) -> str | None:

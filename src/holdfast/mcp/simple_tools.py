@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from holdfast.control.schemas import ResponseModel
 from holdfast.control.tool_sets import ToolArguments, ToolDefinition, ToolSet
 from holdfast.domain.forgetting import ForgetPreview, ForgetReceipt
+from holdfast.domain.memory import ASSISTANT_SOURCE
 from holdfast.domain.reference_message import LABEL, bracket, record_line, speaker
 from holdfast.domain.results import Hit, HitKind
 from holdfast.errors import NotFound
@@ -22,8 +23,6 @@ from holdfast.library import AsyncMemory
 from holdfast.mcp.rendering import MAX_LINE_CHARS, label_lines, visible_line
 from holdfast.runtime.verbs import VERBS
 
-SOURCE = "mcp"
-"""The source of memories that a model writes by a tool, to filter and forget by."""
 _ALL_CHARS = 20_000
 _SHOWN_RECORDS = 20
 Where = Mapping[str, Any]
@@ -89,7 +88,7 @@ async def _search(memory: AsyncMemory, given: ToolArguments, where: Where) -> di
 
 
 async def _remember(memory: AsyncMemory, given: ToolArguments, where: Where) -> dict[str, Any]:
-    written = await memory.remember(**given, source=SOURCE, **where)
+    written = await memory.remember(**given, source=ASSISTANT_SOURCE, **where)
     return _plain(WrittenToolResult(record_id=written.id, revision=written.revision))
 
 
