@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.tests
 	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not alone and not postgres"
-	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -m alone
+	HOLDFAST_EVAL=$(EVAL) $(BIN)/python -m pytest -m alone tests/gateway
 
 # The suites that run on both stores, on PostgreSQL. `make test` runs the store contract there.
 test-postgres: $(VENV)/.tests

@@ -55,6 +55,8 @@ _CONTRACT = {"test_postgres_contract.py", "test_same_answers.py"}
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        # `make test` looks for them there: collecting all tests again takes as long as a slow test.
+        assert item.get_closest_marker("alone") is None or item.path.parent.name == "gateway", item.nodeid
         if item.path.name not in _CONTRACT and _NEEDS_POSTGRES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
 
