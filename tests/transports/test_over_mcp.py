@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,33 +16,15 @@ from holdfast.domain.access import Actor, ActorKind
 from holdfast.domain.identity import MemoryIdentity
 from holdfast.domain.operations import Operation
 from holdfast.gateway.app import make_adapter
-from holdfast.mcp.runtime_tools import META_PREFIX, RUNTIME_TOOLS
 from holdfast.mcp.session import ToolCaller
-from holdfast.mcp.tool_choices import ToolChoice
 from holdfast.settings import Settings
 from holdfast.testing.transport_contract import Answer, TransportContract, TransportFactory, TransportUnderTest
 from holdfast.transports.envelope import AdapterEnvelope
-from mcp_lines import speaking
 from over_http import CONFIG, calling, rows_of
+from over_tools import NAMES, Send, call_of, calling_tools
 
 ANA = Actor(ActorKind.USER, "ana", "default")
 IDENTITY = MemoryIdentity("default", ANA.id, None, "default", "default")
-# The names of tools by operation.
-NAMES = {name.removeprefix("memory_").removesuffix("_candidate"): name for name in RUNTIME_TOOLS.definitions}
-Send = Callable[[AdapterEnvelope], Awaitable[Answer]]
-
-
-def call_of(envelope: AdapterEnvelope) -> dict[str, Any]:
-    """The parameters of a tool call for an envelope."""
-    parts = {
-        "request_id": envelope.request_id,
-        "audit_id": envelope.audit_id,
-        "idempotency_key": envelope.idempotency_key,
-        "channel": envelope.source.channel,
-        "chat_id": envelope.source.chat_id,
-    }
-    meta = {META_PREFIX + name: value for name, value in parts.items() if value is not None}
-    return {"name": NAMES[envelope.operation], "arguments": dict(envelope.payload), "meta": meta}
 
 
 class McpContract(TransportContract):
@@ -90,14 +72,7 @@ class TestOverHttp(McpContract):
 class TestOverStdio(McpContract):
     @asynccontextmanager
     async def opened(self, service: Any, adapter: Any) -> AsyncIterator[Send]:
-        async with speaking(ToolCaller(service, ANA, "default", adapter), ToolChoice.RUNTIME) as lines:
-            assert (await lines.initialize("2025-06-18"))["protocolVersion"] == "2025-06-18"
-
-            async def send(envelope: AdapterEnvelope) -> Answer:
-                params = call_of(envelope)
-                answer = await lines.ask("tools/call", {**params, "_meta": params.pop("meta")})
-                return dict(answer["result"]["structuredContent"])
-
+        async with calling_tools(ToolCaller(service, ANA, "default", adapter)) as send:
             yield send
 
 
